@@ -25,7 +25,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 from uvicorn.server import ServerState
 
-from engine_host.gateway.streaming.direct import EXTENSION
+from engine_host.gateway.streaming.direct import EXTENSION, WritePiece
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 
 _log = logging.getLogger(__name__)
@@ -199,7 +199,7 @@ class BoundedProtocol(HttpToolsProtocol):
         # Its application begins with the next turn of the loop.
         transport = self.transport
         extensions: dict[str, Any] = {
-            EXTENSION: partial(_write_piece, self.cycle),
+            EXTENSION: _piece_writer(self.cycle),
             IS_OPEN: lambda: not transport.is_closing(),
         }
         self.scope["extensions"] = extensions
@@ -357,14 +357,20 @@ class BoundedProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
 
-def _write_piece(cycle: RequestResponseCycle, piece: bytes) -> bool:
-    """Write a piece of a body in chunks as `send` does; False where that would wait, or do something else."""
-    ready = cycle.chunked_encoding and not (cycle.flow.write_paused or cycle.response_complete)
-    if not ready or cycle.disconnected or cycle.scope["method"] == "HEAD":
-        return False
-    if piece:
-        cycle.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-    return True
+def _piece_writer(cycle: RequestResponseCycle) -> WritePiece:
+    """Return what writes a piece of a body in chunks as `send` does; it is called once for each token."""
+    flow, write = cycle.flow, cycle.transport.write
+    is_head = cycle.scope["method"] == "HEAD"
+
+    def write_piece(piece: bytes) -> bool:
+        # `send` would wait, or do something else.
+        if flow.write_paused or cycle.disconnected or cycle.response_complete or not cycle.chunked_encoding:
+            return False
+        if piece and not is_head:
+            write(b"%x\r\n%b\r\n" % (len(piece), piece))
+        return not is_head
+
+    return write_piece
 
 
 async def _in_one_piece(

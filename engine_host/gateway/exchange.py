@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from enum import Enum
-from functools import partial
 
 from starlette.types import Receive, Send
 
@@ -330,7 +329,7 @@ class Exchange:
         self._timer = loop.call_later(self._ping_interval, self._ping_if_idle, upstream, self._sends)
 
     async def _relay(self, upstream: Upstream) -> None:
-        """The loop that every piece passes which `_pass_on` leaves to it; nothing in it may be slow."""
+        """The loop that every piece passes which `_direct` leaves to it; nothing in it may be slow."""
         infill, passage, renaming = self._call.infill, self._call.passage, self._renaming
         feed: Callable[[bytes], bool] = self._meter.feed
         # What is translated comes in frames.
@@ -339,7 +338,7 @@ class Exchange:
         self._incoming = incoming
         pace = Pace(upstream, asyncio.get_running_loop().time)
         if self._write_piece is not None and infill is None and not self._target.key:
-            upstream.on_piece = partial(self._pass_on, self._write_piece, upstream, incoming, pace)
+            upstream.on_piece = self._direct(self._write_piece, upstream, incoming, pace)
         while (piece := await incoming.read()) is not None and self._failure is None:
             if not piece:
                 if self._idle and self._at_frame_end:
@@ -364,7 +363,7 @@ class Exchange:
                 piece = renaming.feed(piece)
             if piece:
                 await self._send_piece(piece)
-            pace.passed(piece)
+            pace.passed(piece.count(FRAME_END))
         if (failure := self._failure) is not None:
             self._failure = None  # Another request may be asked for.
             raise failure
@@ -379,30 +378,35 @@ class Exchange:
             await self._send_piece(rest)
         await self._close()
 
-    def _pass_on(
-        self, write: WritePiece, upstream: Upstream, incoming: Incoming, pace: Pace, piece: bytes
-    ) -> bool:
-        """Pass on a piece of text while the loop waits, as all before it is sent; False leaves it to that."""
-        is_text = self._meter.is_text(piece) and incoming.is_plain(piece)
-        if not is_text or self._idle or not write(b""):
-            return False
-        self._meter.text(piece)
-        try:
-            if self._call.passage is not None:
-                piece = self._call.passage.feed(piece)
-            if self._renaming is not None:
-                piece = self._renaming.feed(piece)
-        except Exception as error:  # noqa: BLE001
-            # Raised again by the loop, where the client is told.
-            self._failure = error
-            upstream.nudge()
+    def _direct(
+        self, write: WritePiece, upstream: Upstream, incoming: Incoming, pace: Pace
+    ) -> Callable[[bytes], bool]:
+        """Return what passes on a piece of text while the loop waits and all before it is sent.
+
+        It is called once for each token, and has at hand what it needs.
+        """
+        text, concerns, passed = self._meter.text, incoming.concerns, pace.passed
+        steps = [step.feed for step in (self._call.passage, self._renaming) if step is not None]
+
+        def pass_on(piece: bytes) -> bool:
+            if concerns(piece) or self._idle or not write(b"") or (frames := text(piece)) is None:
+                return False
+            try:
+                for translate in steps:
+                    piece = translate(piece)
+            except Exception as error:  # noqa: BLE001
+                # Raised again by the loop, where the client is told.
+                self._failure = error
+                upstream.nudge()
+                return True
+            if piece:
+                self._sends += 1
+                self._at_frame_end = piece.endswith(FRAME_END)
+                write(piece)
+            passed(frames)
             return True
-        if piece:
-            self._sends += 1
-            self._at_frame_end = piece.endswith(FRAME_END)
-            write(piece)
-        pace.passed(piece)
-        return True
+
+        return pass_on
 
     def _finish(self, figures: Figures) -> None:
         """Close the entry and free the slot before the client reads the end; only the first call counts."""

@@ -411,25 +411,21 @@ class Upstream(asyncio.Protocol):
         if self._around > _MOST_AROUND:
             self.abort(UnreadableError(f"more than {_MOST_AROUND} bytes came around the answer"))
             return
-        if self.is_full and not self._paused and self._transport is not None:
+        if self._held > _HIGH_WATER and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
         if self._listener is not None:
             self._heard = asyncio.get_running_loop().time()
-        if self.on_piece is None or not self._given_away(self.on_piece):
-            self._wake()
-
-    def _given_away(self, on_piece: Callable[[bytes], bool]) -> bool:
-        """Return True where nobody has to be woken for what came."""
-        waits = self._waiter is not None and not self._waiter.done()
-        if not waits or not self._chunks or self.complete or self._lost:
-            return False
-        piece = self._take()
-        if on_piece(piece):
-            return True
-        self._chunks.append(piece)
-        self._held = len(piece)
-        return False
+        waiter = self._waiter
+        if waiter is None or waiter.done():
+            return
+        if self.on_piece is not None and self._chunks and not (self.complete or self._lost):
+            piece = self._take()
+            if self.on_piece(piece):
+                return
+            self._chunks.append(piece)
+            self._held = len(piece)
+        waiter.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Note the end; an answer without a length ends with its connection."""

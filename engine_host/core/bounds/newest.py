@@ -21,10 +21,12 @@ class Newest(Generic[T]):
 
     def add(self, item: T, size: int) -> None:
         """Keep an item of this size."""
-        self._held.append((item, size))
+        held = self._held
+        held.append((item, size))
         self.size += size
-        while self.size > self._size or len(self._held) > self._count:
-            self.drop_oldest()
+        # Not by `drop_oldest`: a full ring passes here with each token of a stream.
+        while self.size > self._size or len(held) > self._count:
+            self.size -= held.popleft()[1]
 
     def drop_oldest(self) -> None:
         """Let go of the oldest item. Raises IndexError when there is none."""

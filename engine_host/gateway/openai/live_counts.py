@@ -17,6 +17,7 @@ _USAGE = "continuous_usage_stats"
 _OPTIONS = re.compile(rb'"stream_options"\s*:\s*\{')
 _OF_A_PIECE = re.compile(rb',"timings":\{[^{}]*\}')
 _BEGIN = b',"timings":{'
+_GOES_ON = b'data: {"choices":[{"finish_reason":null,'
 # Its own form repeats at the end what it was asked for.
 _SETTING = (b'"timings_per_token":true', b'"timings_per_token":false')
 _BEGINS, _ENDS, _LAST = b',"usage":{', b"}}" + sse.FRAME_END, b'"choices":[]'
@@ -36,17 +37,21 @@ class WithoutTimings(Passage):
 
     def feed(self, data: bytes) -> bytes:
         """Return the same whole frames without them."""
-        if _has_end(data):
-            frames = (one + sse.FRAME_END for one in sse.split(data))
-            return b"".join(
-                one.replace(*_SETTING) if _has_end(one) else _OF_A_PIECE.sub(b"", one) for one in frames
-            )
-        # Nearly every piece is one frame, and is looked at once a token.
+        place = data.rfind(_BEGIN)
+        if place < 0:
+            return data.replace(*_SETTING)
+        size = len(data)
+        # Nearly every piece is one frame of a chat that goes on, and is looked at once a token.
+        if data.find(b"}", place) == size - 4 and data.count(b"\n") == 2 and data.startswith(_GOES_ON):
+            return data[:place] + data[size - 3 :]
         place = data.find(_BEGIN)
         end = data.find(b"}", place) + 1
-        if place < 0 or data.find(_BEGIN, end) >= 0:
-            return _OF_A_PIECE.sub(b"", data)
-        return data[:place] + data[end:]
+        if not _has_end(data):
+            return data[:place] + data[end:] if data.find(_BEGIN, end) < 0 else _OF_A_PIECE.sub(b"", data)
+        frames = (one + sse.FRAME_END for one in sse.split(data))
+        return b"".join(
+            one.replace(*_SETTING) if _has_end(one) else _OF_A_PIECE.sub(b"", one) for one in frames
+        )
 
 
 def _has_end(frames: bytes) -> bool:

@@ -1,5 +1,7 @@
 """The bytes of a stream as who answers sends them, made ready for the rest of their way."""
 
+from collections.abc import Callable
+
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.directory import Target
 from engine_host.gateway.inspection.capture import Capture
@@ -29,16 +31,19 @@ class Incoming:
         self._secrets = delta_filter(target.key)
         self._errors = ToldErrors(target, form, request_id)
         self._over = False
+        self.concerns: Callable[[bytes], bool] = (
+            self._errors.concerns if self._lines is None else self._concerns
+        )
+        """Returns False for a next piece that `read` would return as it is."""
 
     @property
     def fault(self) -> faults.EndpointError | None:
         """The error that the stream told, None where it told none."""
         return self._errors.fault
 
-    def is_plain(self, piece: bytes) -> bool:
-        """Return True for a piece that `read` would return as it is."""
-        foreign = self._lines is not None and (bool(self._target.key) or not self._lines.are_plain(piece))
-        return not foreign and not self._errors.concerns(piece)
+    def _concerns(self, piece: bytes) -> bool:
+        foreign = bool(self._target.key) or (self._lines is not None and not self._lines.are_plain(piece))
+        return foreign or self._errors.concerns(piece)
 
     async def read(self) -> bytes | None:
         """Return the next bytes; b"" where there are none yet, None at the end. Raises UpstreamLostError."""

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 
-from engine_host.core.sse import FRAME_END
 from engine_host.gateway.upstream import Upstream
 
 _LONGEST_COALESCE = 0.010
 _COALESCE_SHARE = 0.02
 """A lump may take 10 ms, and never more than this share of the time the stream has run, so that its end is
 not late by more either. Slower streams pass token by token, and none is held back."""
+_FEW = 3
+_FEWEST = 4
+"""Pieces that a lump has to hold at least."""
+_SLOW = _LONGEST_COALESCE / _FEWEST
 
 
 class Pace:
@@ -20,13 +23,15 @@ class Pace:
         self._clock = clock
         self._began = self._last = clock()
 
-    def passed(self, piece: bytes) -> None:
-        """Note that a piece went on; what follows close behind it is read in one go."""
+    def passed(self, frames: int) -> None:
+        """Note that so many went on in one piece; what follows close behind is read in one go."""
         now = self._clock()
+        since, self._last = now - self._last, now
+        if since >= _SLOW and frames <= _FEW:
+            return
         coalesce = (now - self._began) * _COALESCE_SHARE
         if coalesce > _LONGEST_COALESCE:
             coalesce = _LONGEST_COALESCE
         # Stopping and starting costs as much as a piece, so a lump has to hold several.
-        if now - self._last < coalesce / 4 or piece.count(FRAME_END) > 3:
+        if since < coalesce / _FEWEST or frames > _FEW:
             self._upstream.coalesce_reads(coalesce)
-        self._last = now

@@ -74,3 +74,35 @@ def test_counts_are_those_of_the_newest_whole_frame_where_the_last_is_cut() -> N
     assert meter.so_far().generated_tokens == 1
     meter.feed(b'icted_n":2}}\n\n')
     assert meter.so_far().generated_tokens == 2
+
+
+@pytest.mark.parametrize(
+    ("piece", "frames"),
+    [
+        (b'data: {"choices": []}\n\n', 1),
+        (b'data: {"choices": []}\n\ndata: {"choices": []}\n\n', 2),
+        (b'event: content_block_delta\ndata: {"type": "content_block_delta"}\n\n', 1),
+        (b'data: {"cut": 1', 0),
+        (b'data: {"said": "[DONE] event: message_stop"}\n\n', 1),
+        (b"data: [DONE]\n\n", None),
+        (b'data: {"a": 1}\ndata: [DONE]\n', None),
+        (b"event: message_stop\ndata: {}\n\n", None),
+        (b'data: {"a": 1}\nevent: response.completed\n', None),
+    ],
+)
+def test_a_piece_that_is_counted_and_no_more(piece: bytes, frames: int | None) -> None:
+    meter = Meter()
+    assert meter.text(piece) is None, "before the first content all is read"
+    assert meter.feed(b'data: {"choices": [{"text": "a"}]}\n\n')
+    assert meter.text(piece) == frames
+    assert meter.pieces == 1 + (frames or 0)
+
+
+def test_figures_are_found_behind_any_number_of_pieces_without() -> None:
+    meter = Meter()
+    meter.feed(b'data: {"choices": [{"text": "a"}], "timings": {"predicted_n": 4}}\n\n')
+    assert meter.so_far().generated_tokens == 4
+    meter.feed(b'data: {"choices": [{"text": "", "finish_reason": "stop"}]}\n\n')
+    meter.feed(b'data: {"choices": [], "timings": {"predicted_n": 5}}\n\n')
+    found = meter.so_far()
+    assert (found.generated_tokens, found.finish) == (5, "stop")

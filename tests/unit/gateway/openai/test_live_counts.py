@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import httpx
@@ -29,9 +30,11 @@ USAGE = {"prompt_tokens": 5, "total_tokens": 9, "completion_tokens": 4}
 NESTED = {**USAGE, "completion_tokens_details": {"reasoning_tokens": 1}, "prompt_tokens_details": None}
 
 
-def frame(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
-    """A frame as llama.cpp and vLLM write them."""
-    value = {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}], "created": 1, **more}
+def frame(delta: dict[str, Any], finish: str | None = None, *, llamacpp: bool = False, **more: Any) -> bytes:
+    """A frame as vLLM writes them, or with `llamacpp` in its order."""
+    fields = {"index": 0, "delta": delta, "finish_reason": finish}
+    choice = dict(reversed(fields.items())) if llamacpp else fields
+    value = {"choices": [choice], "created": 1, **more}
     return b"data: " + json.dumps(value, separators=(",", ":")).encode() + b"\n\n"
 
 
@@ -42,15 +45,18 @@ def timings(count: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("lumps", [1, 2, 5])
-def test_timings_are_taken_out_of_all_frames_but_the_last(lumps: int) -> None:
+@pytest.mark.parametrize("llamacpp", [True, False])
+def test_timings_are_taken_out_of_all_frames_but_the_last(lumps: int, llamacpp: bool) -> None:
+    made = partial(frame, llamacpp=llamacpp)
     texts = ["a", HOSTILE, "", "\\"]
-    end = frame({}, "stop", **timings(4)) + b"data: [DONE]\n\n"
-    told = [frame({"content": text}, **timings(n)) for n, text in enumerate(texts)] + [end]
-    plain = b"".join(frame({"content": text}) for text in texts) + end
+    end = made({}, "stop", **timings(4)) + b"data: [DONE]\n\n"
+    told = [made({"content": text}, **timings(n)) for n, text in enumerate(texts)]
+    told += [made({"content": "without"}), end]
+    plain = b"".join(made({"content": text}) for text in [*texts, "without"]) + end
     got = [b"".join(told[at : at + lumps]) for at in range(0, len(told), lumps)]
     assert b"".join(map(WithoutTimings().feed, got)) == plain
-    progress = frame({"content": None}, **timings(0), prompt_progress={"total": 5})
-    assert WithoutTimings().feed(progress) == frame({"content": None}, prompt_progress={"total": 5})
+    progress = made({"content": None}, **timings(0), prompt_progress={"total": 5})
+    assert WithoutTimings().feed(progress) == made({"content": None}, prompt_progress={"total": 5})
 
 
 @pytest.mark.parametrize("usage", [USAGE, NESTED], ids=["plain", "nested"])

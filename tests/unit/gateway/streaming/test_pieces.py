@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -24,15 +25,20 @@ WORDS = 12
 def short(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The pieces that take the short way."""
     passed: list[bytes] = []
-    write = http_protocol._write_piece
+    made = http_protocol._piece_writer
 
-    def noted(cycle: Any, piece: bytes) -> bool:
-        written = write(cycle, piece)
-        if written and piece:
-            passed.append(piece)
-        return written
+    def noting(cycle: Any) -> Callable[[bytes], bool]:
+        write = made(cycle)
 
-    monkeypatch.setattr(http_protocol, "_write_piece", noted)
+        def noted(piece: bytes) -> bool:
+            written = write(piece)
+            if written and piece:
+                passed.append(piece)
+            return written
+
+        return noted
+
+    monkeypatch.setattr(http_protocol, "_piece_writer", noting)
     return passed
 
 
