@@ -3,7 +3,7 @@
 import click
 
 from engine_host.cli.output import Exit, Output, command, size
-from engine_host.cli.param_types import counted_hardware
+from engine_host.cli.param_types import FiniteRange, counted_hardware
 from engine_host.cli.start.options import resolved
 from engine_host.cli.start.reading import reading
 from engine_host.cli.text.chosen_host import chosen_host
@@ -57,7 +57,7 @@ _CHOSEN = {
 @click.option(
     "--taken",
     "taken_gib",
-    type=click.FloatRange(0, 1024),
+    type=FiniteRange(0, 1024),
     metavar="GIB",
     help="Of each GPU of --hardware, what others hold; a desktop about 1.",
 )
@@ -70,8 +70,8 @@ _CHOSEN = {
     "--flash-attention", type=click.Choice(["auto", "on", "off"]), help="llama.cpp (default: auto)."
 )
 @click.option("--tp", type=click.IntRange(1, 64), help="GPUs that share each layer (default: all).")
-@click.option("--gpu-memory", type=click.FloatRange(0.05, 1), help="vLLM's share of it (default: 0.9).")
-@click.option("--kv-cache-gib", type=click.FloatRange(0, min_open=True), help="vLLM: size of its KV cache.")
+@click.option("--gpu-memory", type=FiniteRange(0.05, 1), help="vLLM's share of it (default: 0.9).")
+@click.option("--kv-cache-gib", type=FiniteRange(0, min_open=True), help="vLLM: size of its KV cache.")
 @click.option("--batched-tokens", type=click.IntRange(1), help="vLLM: tokens of a prompt read in one step.")
 @click.option(
     "--gpu-layers", type=click.IntRange(-1, 100_000), help="llama.cpp: layers on the GPU (default: all)."
@@ -83,8 +83,8 @@ _CHOSEN = {
 )
 @click.option("--speculation/--no-speculation", default=None, help="The model's own drafting layers run.")
 @click.option("--draft-tokens", type=click.IntRange(1, 64), help="Drafted a step (default: 3).")
-@click.option("--acceptance-length", type=click.FloatRange(1), help="Tokens a drafted step yields.")
-@click.option("--bits", type=click.FloatRange(1, 32), help="Bits of a weight, for a config without files.")
+@click.option("--acceptance-length", type=FiniteRange(1), help="Tokens a drafted step yields.")
+@click.option("--bits", type=FiniteRange(1, 32), help="Bits of a weight, for a config without files.")
 @click.option("--eager/--no-eager", default=None, help="vLLM: without CUDA graphs.")
 @click.option(
     "--online", is_flag=True, help="First read the config.json of organisation/model from Hugging Face."
@@ -185,7 +185,7 @@ def _gpu(given: str) -> FitGpu:
             taken=round(used * 2**30),
             bandwidth=bandwidth * 1e9 or None,
         )
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise click.UsageError(
             f"--gpu takes GIB[:TAKEN[:GB/s]], such as 24:1.5:936; not {given!r}."
         ) from error

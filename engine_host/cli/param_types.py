@@ -1,5 +1,6 @@
 """Values that a person types, checked before anything is asked of the host: ids of presets, hardware."""
 
+import math
 import re
 from typing import Any
 
@@ -13,6 +14,17 @@ _ID: TypeAdapter[str] = TypeAdapter(Id)
 _HOST: TypeAdapter[str] = TypeAdapter(HostName)
 _COUNTED = re.compile(r"(?P<count>\d+)\s*[x×]\s*(?P<name>\S.*)")
 _MOST = 8
+
+
+class FiniteRange(click.FloatRange):
+    """A number within bounds; `nan` is within any bounds, and `inf` where there is none above."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number. Raises click.BadParameter for one that is out of bounds or no finite number."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
 
 
 class PresetId(click.ParamType[str]):

@@ -14,6 +14,7 @@ from engine_host.cli.on_demand.adding import (
     refuse_without,
 )
 from engine_host.cli.output import Exit, Output, command, echo
+from engine_host.cli.param_types import FiniteRange
 from engine_host.cli.start.follow import StartOptions, start, stop_engine
 from engine_host.cli.start.host import connected, connected_or_none
 from engine_host.cli.start.options import LaunchOptions, launch_options
@@ -86,7 +87,7 @@ def run(
 @click.option("--now", is_flag=True, help="Do not wait for answers that are being written.")
 @click.option(
     "--wait",
-    type=click.FloatRange(0, 86400),
+    type=FiniteRange(0, 86400),
     metavar="SECONDS",
     help="Wait so long for answers that are being written (default: 10); new requests are refused.",
 )

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from engine_host.cli.output import Exit, Output, command, echo
+from engine_host.cli.param_types import FiniteRange
 from engine_host.cli.start.host import connected_or_none
 from engine_host.cli.text.waiting import told_if_interrupted
 from engine_host.client.sync import ControlClient
@@ -86,7 +87,7 @@ def _announce(report: dict[str, Any]) -> None:
 
 @click.command("quit")
 @click.option(
-    "--wait", "seconds", type=click.FloatRange(0), default=30.0, show_default=True, help="Seconds to wait."
+    "--wait", "seconds", type=FiniteRange(0), default=30.0, show_default=True, help="Seconds to wait."
 )
 @command("sndr quit")
 def quit_host(out: Output, seconds: float) -> Exit | None:

@@ -5,6 +5,7 @@ import click
 from engine_host.cli.bench.lab import FILE, compare_kept, kept, read
 from engine_host.cli.bench.lab_text import list_lines
 from engine_host.cli.output import Exit, Output, command
+from engine_host.cli.param_types import FiniteRange
 from engine_host.client.bench_reports.for_others import comparison_for_others
 from engine_host.client.bench_reports.regression import ALLOWED, baseline_of, judged, regression_lines
 from engine_host.core.errors import HostError
@@ -35,7 +36,7 @@ def lab_baseline(out: Output, run: str, off: bool) -> Exit | None:
 @click.option("--against", metavar="RUN", help="Another run than the baseline, or a file of one.")
 @click.option(
     "--slower",
-    type=click.FloatRange(0, 90),
+    type=FiniteRange(0, 90),
     default=ALLOWED,
     show_default=True,
     help="Per cent that it may be slower.",

@@ -8,6 +8,7 @@ import click
 
 from engine_host.cli.autopsy.records import Records, RecordsOfHost, records_of
 from engine_host.cli.output import Exit, Output, command
+from engine_host.cli.param_types import FiniteRange
 from engine_host.cli.start.host import connected
 from engine_host.cli.status import no_gpu_lines
 from engine_host.cli.text.chosen_host import chosen_host
@@ -28,7 +29,7 @@ _MOST_ENDS = 5
 @click.argument("engine", required=False)
 @click.option(
     "--minutes",
-    type=click.FloatRange(0, 44_640, min_open=True),
+    type=FiniteRange(0, 44_640, min_open=True),
     default=10.0,
     show_default=True,
     help="How far to look back.",

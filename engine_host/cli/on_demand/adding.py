@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from engine_host.cli.output import Output
+from engine_host.cli.param_types import FiniteRange
 from engine_host.cli.start.consent import with_consent
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import with_option
@@ -24,7 +25,7 @@ _OPTIONS = (
     click.option(
         "--keep-alive",
         "keep_alive",
-        type=click.FloatRange(-1, 525_600),
+        type=FiniteRange(-1, 525_600),
         metavar="MINUTES",
         help=f"On demand: stop it after this long without a request; 0 at once, -1 never "
         f"(default: {DEFAULT_KEEP_ALIVE / MINUTE:g}).",

@@ -7,6 +7,7 @@ import click
 
 from engine_host.cli.on_demand.adding import Stay, add, keep_options, rest, seconds_of, stays
 from engine_host.cli.output import Exit, Output, command
+from engine_host.cli.param_types import FiniteRange
 from engine_host.cli.start.consent import accept_option
 from engine_host.cli.start.host import connected, find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options, overrides_of
@@ -95,7 +96,7 @@ def remove(out: Output, name: str) -> Exit | None:
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting for this load alone.")
 @click.option(
     "--keep-alive",
-    type=click.FloatRange(-1, 525_600),
+    type=FiniteRange(-1, 525_600),
     metavar="MINUTES",
     help="For this load: stop it after this long without a request; 0 at once, -1 never.",
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from engine_host.cli.output import Exit, Output, command, size
-from engine_host.cli.param_types import PresetId, counted_hardware
+from engine_host.cli.param_types import FiniteRange, PresetId, counted_hardware
 from engine_host.cli.start.consent import accept_option, with_consent
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import overrides_of
@@ -74,7 +74,7 @@ def presets() -> None:
 @click.option("--engine", type=click.Choice([one.value for one in PresetEngine]))
 @click.option("--family", help="Only models of this family, such as qwen3.6.")
 @click.option("--gpus", type=click.IntRange(0, 8), help="Only what runs on so many GPUs or fewer.")
-@click.option("--vram", type=float, help="Only what runs on GPUs with so many GiB each.")
+@click.option("--vram", type=FiniteRange(0), help="Only what runs on GPUs with so many GiB each.")
 @command("sndr presets list", "sndr presets list --engine vllm --vram 24")
 def list_presets(
     out: Output,

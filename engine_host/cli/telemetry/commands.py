@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from engine_host.cli.output import Exit, Output, command, size
+from engine_host.cli.param_types import FiniteRange
 from engine_host.cli.settings import put_setting
 from engine_host.cli.start.host import connected
 from engine_host.cli.telemetry.recording import record
@@ -30,10 +31,10 @@ def telemetry() -> None:
 
 @telemetry.command("record")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--seconds", type=click.FloatRange(1, 31 * 86400), help="Without it until Ctrl+C.")
+@click.option("--seconds", type=FiniteRange(1, 31 * 86400), help="Without it until Ctrl+C.")
 @click.option(
     "--interval",
-    type=click.FloatRange(0.1, 3600),
+    type=FiniteRange(0.1, 3600),
     default=0.5,
     show_default=True,
     help="Seconds between two moments.",
@@ -102,7 +103,7 @@ def memory(out: Output) -> Exit | None:
 @telemetry.command("energy")
 @click.option(
     "--minutes",
-    type=click.FloatRange(1, 31 * 1440),
+    type=FiniteRange(1, 31 * 1440),
     default=60,
     show_default=True,
     help="Back from now.",

@@ -6,6 +6,7 @@ import sys
 import click
 
 from engine_host.cli.output import Exit, Output, command, writes_to_terminal
+from engine_host.cli.param_types import FiniteRange
 from engine_host.cli.start.host import connected
 from engine_host.cli.top.reading import readings
 
@@ -15,7 +16,7 @@ _WIDEST = 240
 @click.command()
 @click.option(
     "--interval",
-    type=click.FloatRange(0.2, 3600),
+    type=FiniteRange(0.2, 3600),
     default=1.0,
     show_default=True,
     help="Seconds between two readings.",
