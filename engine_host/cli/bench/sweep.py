@@ -198,7 +198,7 @@ def _counts(what: str, values: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def _first(error: ValueError) -> str:
-    """Return the first complaint of a model's check, without its frame."""
-    if isinstance(error, ValidationError):
-        return error.errors()[0]["msg"].removeprefix("Value error, ")
-    return str(error)
+    """Return the first complaint of a model's check as a sentence, without its frame."""
+    said = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+    said = said.removeprefix("Value error, ")
+    return f"{said[:1].upper()}{said[1:]}."

@@ -39,7 +39,7 @@ _MEMORY: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("GPU memory, held", "held_gpu_bytes", size_text),
     ("main memory, held", "held_main_memory_bytes", size_text),
 )
-LIST_HEADINGS = ("SWEEP", "ENGINE", "VALUES", "STATE")
+LIST_HEADINGS = ("sweep", "engine", "values", "state")
 
 
 def headline(sweep: LabSweep) -> str:

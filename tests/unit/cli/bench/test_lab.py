@@ -184,6 +184,12 @@ def test_where_no_sweep_was_kept_it_says_where_those_of_concurrency_are(sndr: Sn
     assert "`sndr bench list`" in sndr("bench", "sweeps")[1], "one of them was swept a moment ago"
 
 
+def test_what_a_sweep_cannot_take_is_refused_in_a_sentence(sndr: Sndr) -> None:
+    code, _, err = sndr("bench", "sweep", "speculation", "99")
+    assert code == 2
+    assert "Error: Draft tokens are whole numbers from 0 to 16." in err
+
+
 def test_without_an_engine_it_says_how_to_start_one(sndr: Sndr, host: FakeHost) -> None:
     fix = {"text": "Start one first.", "command": "sndr run --demo --detach"}
     none = {"error": {"reason": "no_engine_runs", "message": "No engine runs.", "fix": fix}}
