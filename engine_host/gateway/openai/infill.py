@@ -1,10 +1,11 @@
 """Fill-in-the-middle: OpenAI's completion with `suffix`, for engines that do not understand it.
 
 llama.cpp's `/v1/completions` ignores `suffix` without a word, so a client would get a plain continuation and
-take it for a middle. Its `/infill` builds the prompt with the model's own tokens, but answers in llama.cpp's
-form; this module turns it into OpenAI's. That route leaves out log probabilities and cuts both ends to a
-batch, without a word: such a request is a completion whose prompt holds the numbers of those tokens. vLLM
-refuses `suffix`: its prompt is put together here.
+take it for a middle. It is asked for a completion whose prompt holds the numbers of the model's own tokens,
+where its file names them. Its `/infill` builds that prompt by itself, but leaves out log probabilities, cuts
+both ends to a batch, and is not computed while any other answer is; it is asked where the tokens are not
+known, or a text looks like them, and answers in llama.cpp's form, which this module turns into OpenAI's.
+vLLM refuses `suffix`: its prompt is put together here.
 """
 
 import json
@@ -20,6 +21,7 @@ _DROPPED = {"suffix", "prompt", "model", "stream_options", "best_of", "echo", "n
 # Bytes of prefix and suffix that are surely no more tokens than `/infill` keeps of each: three quarters and
 # one quarter of its batch, 2,048 tokens unless it is told otherwise.
 _KEPT = (1_500, 500)
+_MARKS = ("<|", "<fim", "<s>", "</s>")
 _FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
 
 
@@ -42,9 +44,15 @@ def prompt_with_tokens(body: dict[str, Any], tokens: tuple[str, str, str]) -> di
     return {**rest, "prompt": f"{before}{prompt}{after}{body['suffix']}{middle}"}
 
 
-def needs_numbers(body: dict[str, Any]) -> bool:
-    """Return True for a completion with a suffix that `/infill` would cut, or not answer as asked."""
-    texts = (_one_text(body), body["suffix"])
+def takes_numbers(body: dict[str, Any]) -> bool:
+    """Return True for a completion with a suffix that is to be asked for by the numbers of its tokens.
+
+    Of a text with marks like a model's own `/infill` alone takes them for text; it is left to that where
+    it would not be cut, and is answered as asked.
+    """
+    texts = (_one_text(body), str(body["suffix"]))
+    if not any(mark in text for mark in _MARKS for text in texts):
+        return True
     is_long = any(len(text.encode()) > most for text, most in zip(texts, _KEPT, strict=True))
     return is_long or body.get("logprobs") is not None or body.get("n") not in (None, 1)
 

@@ -21,9 +21,9 @@ from engine_host.gateway.openai.dimensions import Shortened, wanted_dimensions
 from engine_host.gateway.openai.infill import (
     InfillAnswer,
     infill_request,
-    needs_numbers,
     prompt_with_numbers,
     prompt_with_tokens,
+    takes_numbers,
     wants_infill,
 )
 from engine_host.gateway.openai.live_counts import WithoutTimings, with_timings, with_usage_of_each
@@ -148,7 +148,7 @@ def completion(asked: Asked) -> Call:
     if not target.native_infill and target.fim_tokens is not None:
         whole = prompt_with_tokens(body, target.fim_tokens)
         return _plain(path, json.dumps(whole).encode(), whole, target)
-    if target.fim_ids and needs_numbers(body):
+    if target.fim_ids and takes_numbers(body):
         whole = prompt_with_numbers(body, target.fim_ids)
         return _plain(path, json.dumps(whole, ensure_ascii=False).encode(), whole, target)
     answer = InfillAnswer(asked.request_id, target.name, int(time.time()), include_usage=asks_for_usage(body))

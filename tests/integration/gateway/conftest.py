@@ -85,7 +85,7 @@ def real(home: Path, random_model: Callable[..., Path]) -> Iterator[RealMaker]:
                 time.time(),
                 socket=server.socket,
                 fill_in_the_middle=True,
-                fim_ids=() if model else read_gguf(random_model()).fim_ids,
+                fim_ids=read_gguf(model or random_model()).fim_ids,
                 tells_counts=True,
                 embeddings=embeddings,
                 reranking=reranking,

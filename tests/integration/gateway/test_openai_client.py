@@ -7,13 +7,15 @@ import os
 import re
 import signal
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import openai
 import pytest
 
-from engine_host.bench.random_model import SMALL, tool_call_token
+from engine_host.bench.random_model import SMALL, Shape, tool_call_token
 from engine_host.gateway.upstream import Upstream
 from engine_host.protocol.engines import RequestState
 
@@ -98,6 +100,34 @@ def test_a_completion_with_suffix(real: Any, stream: bool) -> None:
             # The engine saw both sides of the gap: a suffix that was dropped would leave it shorter.
             prompt = served.gateway.request_log.requests()[0].prompt_tokens
             assert prompt > len("def add")
+
+    asyncio.run(go())
+
+
+def test_a_gap_is_filled_beside_an_answer_as_it_would_be_alone(
+    real: Any, random_model: Callable[[Shape], Path]
+) -> None:
+    async def go() -> None:
+        # Large enough that it writes for a while.
+        slow = random_model(Shape(12, 768, 2048, 12, 4, 64, 8192))
+        async with real(model=slow, slots=2, context=1 << 15) as served, client(served.url) as ai:
+            ends: Any = {
+                "input_prefix": "def f(",
+                "input_suffix": "return a",
+                "n_predict": 4,
+                "temperature": 0,
+            }
+            alone = (await served.server.client.post("/infill", json={**ends, **ENDLESS})).json()["content"]
+            asked: Any = {"model": "demo", "messages": MESSAGES, "max_tokens": 1 << 14, "stream": True}
+            writing = await ai.chat.completions.create(extra_body=ENDLESS, **asked)
+            await anext(aiter(writing))
+            gap = {"prompt": ends["input_prefix"], "suffix": ends["input_suffix"]}
+            filled = await ai.completions.create(
+                model="demo", max_tokens=4, temperature=0, extra_body=ENDLESS, **gap
+            )
+            assert filled.choices[0].text == alone
+            assert served.gateway.request_log.active("e1") == 1, "the answer beside it goes on"
+            await writing.close()
 
     asyncio.run(go())
 

@@ -108,10 +108,10 @@ def test_through_the_gateway(world: Any, scripts: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "more", [{"logprobs": 0}, {"n": 2}, {"prompt": "ä" * 1000}, {"suffix": "b" * 600}], ids=str
+    "more", [{}, {"logprobs": 0}, {"n": 2}, {"prompt": "ä" * 1000}, {"suffix": "b" * 600}], ids=str
 )
 @pytest.mark.parametrize("ids", [(1, 2, 3), (7, 1, 2, 3)])
-def test_what_infill_would_cut_or_leave_out_is_a_completion(
+def test_a_gap_is_a_completion_where_its_tokens_are_known(
     world: Any, scripts: Any, more: dict[str, Any], ids: tuple[int, ...]
 ) -> None:
     async def go() -> None:
@@ -127,6 +127,9 @@ def test_what_infill_would_cut_or_leave_out_is_a_completion(
             assert "suffix" not in sent
             odd = await client.post("/v1/completions", json={**body, "prompt": ["a", "b"], "logprobs": 1})
             assert odd.status_code == 400
+            marks = {"model": "m", "prompt": "a <|fim_middle|>", "suffix": "b"}
+            await client.post("/v1/completions", json=marks)
+            assert served.engine.received[1][0] == "/infill", "which takes them for text"
 
     asyncio.run(go())
 
