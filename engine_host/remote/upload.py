@@ -80,6 +80,7 @@ async def upload(
         with files.open_regular(source) as file:
             file.seek(start)
             done = start
+            progress(done, size)
             while piece := await asyncio.to_thread(file.read, _PIECE):
                 stream.write(piece)
                 await stream.drain()

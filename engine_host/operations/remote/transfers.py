@@ -188,22 +188,18 @@ class ModelTransferOperations:
                     number, len(steps), steps[number - 1], detail, share
                 )
 
-            def waits(number: int) -> Callable[[], None]:
-                return lambda: at(number)(f"the connection to {name} broke, and is waited for", None)
-
             at(1)("", None)
             control.left = _KEPT
-            looked = await steadily(self._hosts, name, lambda: prepare(Told(at(2))), waits(2))
+            told = Told(at(2))
+            looked = await steadily(self._hosts, name, lambda: prepare(told), lambda: told.breaks(name))
             _refuse(looked.plan)
-            carried, lie, began = 0, [], time.monotonic()
+            lie, began = [], time.monotonic()
             at(3)("", None)
             told = Told(at(3))
             told.total = looked.plan.size
             for file in looked.plan.files:
                 if file.standing is not FileStanding.SAME:
-                    now, went = await self._file(name, way, looked, file, told, waits(3))
-                    carried += went
-                    lie.append(now)
+                    lie.append(await self._file(name, way, looked, file, told))
                 else:
                     lie.append(file)
                 told.before += file.size
@@ -213,7 +209,7 @@ class ModelTransferOperations:
             control.left = ""
             if way is TransferWay.SEND:
                 self._keep_sent(name, looked, lie)
-            update = {"files": tuple(lie), "carried": carried, "seconds": round(seconds, 3)}
+            update = {"files": tuple(lie), "carried": told.carried, "seconds": round(seconds, 3)}
             return done.model_copy(update=update).model_dump(mode="json")
 
         return self._jobs.start(kind, title, f"files of {name}", _command(way, name, asked), carry_out)
@@ -239,16 +235,15 @@ class ModelTransferOperations:
         looked: _Prepared,
         file: TransferFile,
         told: Told,
-        waits: Callable[[], None],
-    ) -> tuple[TransferFile, int]:
+    ) -> TransferFile:
         folder, source = looked.plan.folder, looked.source
 
-        async def once() -> tuple[TransferFile, int]:
+        async def once() -> TransferFile:
             if way is TransferWay.SEND:
                 return await send(self._hosts, name, source, file, folder, self._hashes, told)
             return await fetch(self._hosts, name, source, file, folder, told)
 
-        return await steadily(self._hosts, name, once, waits)
+        return await steadily(self._hosts, name, once, lambda: told.breaks(name))
 
     async def _listed(self, name: str, looked: _Prepared) -> ModelTransferred:
         """Return the result: where the model lies, and the id by which it is listed there."""

@@ -65,14 +65,19 @@ def receive(path: str, part: str, asked: "dict[str, object]") -> "dict[str, obje
 
 
 def sizes(folder: str, names: "list[str]") -> "dict[str, object]":
-    """Return the bytes of each file and of its part, None for none; and what the disk has free."""
+    """Return the bytes of each file and of its part, None for none, and what the disk has free.
+
+    What is there under its name and is no file has -1; a folder is refused, as nothing can take its place.
+    """
     folder = os.path.abspath(os.path.join(os.path.expanduser("~"), os.path.expanduser(folder)))
     found = []
     for name in names:
         path = os.path.join(folder, name)
-        kept = []
-        for one in (path, part_of(path)):
-            kept.append(os.path.getsize(one) if os.path.isfile(one) else None)
+        if os.path.isdir(path):
+            return {"error": "refused", "text": path + " is a folder"}
+        kept = [os.path.getsize(one) if os.path.isfile(one) else None for one in (path, part_of(path))]
+        if kept[0] is None and os.path.lexists(path):
+            kept[0] = -1
         found.append(kept)
     place = folder
     while not os.path.isdir(place) and os.path.dirname(place) != place:
@@ -104,7 +109,8 @@ def main() -> "dict[str, object]":
             if os.path.exists(part):
                 os.unlink(part)
             return {"error": "disk_full"}
-        return {"error": "refused", "text": str(error)}
+        where = error.filename2 or error.filename
+        return {"error": "refused", "text": f"{where}: {error.strerror}" if where else str(error)}
 
 
 if __name__ == "__main__":

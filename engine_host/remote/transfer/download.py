@@ -30,14 +30,6 @@ _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 _PIECE = 1 << 20
 
 
-@dataclass(frozen=True)
-class Downloaded:
-    """A file that lies here whole: its hash, and how many bytes had to be carried."""
-
-    sha256: str
-    carried: int
-
-
 @dataclass
 class _Answer:
     """The answer of the program there, as it comes: a mark, a line, the bytes, a line."""
@@ -113,8 +105,8 @@ async def download(
     checking: Callable[[int], None] = lambda _done: None,
     *,
     replace: bool = False,
-) -> Downloaded:
-    """Fetch a file of another machine to a path here; a part that an earlier try left is gone on with.
+) -> str:
+    """Fetch a file of another machine to a path here, and return its SHA-256; an earlier try's part is used.
 
     What lies on the disk is hashed before it gets its name; `checking` is told of the bytes that were. A file
     that is there stays, without `replace`. Raises HostError: ssh_lost for a connection that went away (the
@@ -217,8 +209,8 @@ async def _fetched(
     file: IO[bytes],
     progress: Callable[[int, int], None],
     checking: Callable[[int], None],
-) -> Downloaded:
-    """Bring the part to its end, and check it as it lies on the disk."""
+) -> str:
+    """Bring the part to its end, and check it as it lies on the disk; return its SHA-256."""
     have, known = await _of_part(file, checking)
     mark = secrets.token_hex(16)
     asked = {"path": source, "mark": mark, "size": have, "sha256": known}
@@ -248,7 +240,7 @@ async def _fetched(
             fix="Do it again.",
             evidence={"path": str(destination), "host": name},
         )
-    return Downloaded(lies, written.carried)
+    return lies
 
 
 class _Written:
@@ -257,19 +249,20 @@ class _Written:
     def __init__(self, file: IO[bytes], progress: Callable[[int, int], None]) -> None:
         self._file = file
         self._progress = progress
-        self.carried, self._at, self._all = 0, 0, 0
+        self._at, self._all = 0, 0
 
     def begin(self, start: int, size: int) -> None:
         """Go on where the other side does."""
         self._file.seek(start)
         self._file.truncate()
         self._at, self._all = start, size
+        self._progress(start, size)
 
     def write(self, piece: bytes) -> None:
         """Write what came."""
         self._file.write(piece)
-        self.carried += len(piece)
-        self._progress(self._at + self.carried, self._all)
+        self._at += len(piece)
+        self._progress(self._at, self._all)
 
     def finish(self) -> None:
         """Have all of it on the disk."""

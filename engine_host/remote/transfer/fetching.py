@@ -74,9 +74,9 @@ async def compared_here(
 
 async def fetch(
     hosts: Runner, name: str, source: ModelFiles, file: TransferFile, folder: str, told: Told
-) -> tuple[TransferFile, int]:
-    """Fetch one file; return it as it lies here, and the bytes that came over the connection."""
-    done = await download(
+) -> TransferFile:
+    """Fetch one file; return it as it lies here."""
+    digest = await download(
         hosts,
         name,
         str(PurePosixPath(source.folder, source.read_as(file.name))),
@@ -85,5 +85,4 @@ async def fetch(
         told.reading(file.name, file.size),
         replace=file.standing is FileStanding.OTHER,
     )
-    lies = {"standing": FileStanding.SAME, "there": file.size, "sha256": done.sha256}
-    return file.model_copy(update=lies), done.carried
+    return file.model_copy(update={"standing": FileStanding.SAME, "there": file.size, "sha256": digest})

@@ -43,19 +43,30 @@ class Told:
         self._tell = tell
         self._pace = Pace()
         self.total, self.before = 0, 0
+        self.carried = 0
+        """Bytes that went over the connection, of every try."""
+        self._reached: dict[str, int] = {}
 
     def say(self, detail: str) -> None:
         """Tell of something that has no share."""
         self._tell(detail, None)
+
+    def breaks(self, name: str) -> None:
+        """Tell that the connection to a machine broke; the rate is measured anew after it."""
+        self._pace = Pace()
+        self.say(f"the connection to {name} broke, and is waited for")
 
     def reading(self, name: str, size: int) -> Callable[[int], None]:
         """Return what tells how much of a file here was hashed."""
         return lambda done: self._tell(f"{name}: hashed {size_text(done)} of {size_text(size)}", None)
 
     def carrying(self, name: str) -> Callable[[int, int], None]:
-        """Return what tells how much of a file is there."""
+        """Return what tells how much of a file is there, first with what was before this try."""
 
         def told(done: int, _size: int) -> None:
+            # A try goes on from what had arrived, which may be less than went off, or a little more.
+            self.carried += max(0, done - self._reached.get(name, done))
+            self._reached[name] = done
             now = self.before + done
             self._pace.add(now)
             rate = self._pace.rate

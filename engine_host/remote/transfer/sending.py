@@ -79,11 +79,11 @@ async def compared_there(
 
 async def send(
     hosts: Runner, name: str, source: ModelFiles, file: TransferFile, folder: str, hashes: Hashes, told: Told
-) -> tuple[TransferFile, int]:
-    """Send one file; return it as it lies there, and the bytes that went over the connection."""
+) -> TransferFile:
+    """Send one file; return it as it lies there."""
     path = Path(source.folder, source.read_as(file.name))
     digest = file.sha256 or await hashes.of(path, told.reading(file.name, file.size))
-    done = await upload(
+    await upload(
         hosts,
         name,
         path,
@@ -91,8 +91,7 @@ async def send(
         progress=told.carrying(file.name),
         measured=(file.size, digest),
     )
-    lies = file.model_copy(update={"standing": FileStanding.SAME, "there": file.size, "sha256": digest})
-    return lies, done.sent
+    return file.model_copy(update={"standing": FileStanding.SAME, "there": file.size, "sha256": digest})
 
 
 async def _is_there(hosts: Runner, name: str, path: str, size: int, digest: str) -> bool:

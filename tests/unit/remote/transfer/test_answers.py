@@ -12,7 +12,7 @@ import pytest
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, Take
-from engine_host.remote.scripts.receive_file import there
+from engine_host.remote.scripts.receive_file import sizes, there
 from engine_host.remote.transfer.download import download, hash_there
 from engine_host.remote.transfer.files import understood
 from engine_host.remote.transfer.pace import Pace, Told
@@ -291,3 +291,29 @@ def test_a_step_tells_what_is_there_of_all() -> None:
     telling.total, telling.before = 200, 100
     telling.carrying("b.gguf")(50, 100)
     assert told[-1] == ("b.gguf: 150 B of 200 B", 0.75)
+
+
+def test_what_was_carried_before_a_connection_broke_is_counted_and_the_rate_begins_anew() -> None:
+    told: list[str] = []
+    telling = Told(lambda detail, _share: told.append(detail))
+    telling.total = 200
+    for first, last in ((0, 90), (80, 200)):
+        # What was on its way was lost, and went twice.
+        carrying = telling.carrying("a.gguf")
+        carrying(first, 200)
+        carrying(last, 200)
+        telling.breaks("gpu")
+    assert telling.carried == 90 + 120
+    assert telling._pace.rate is None
+    assert "gpu broke" in told[-1]
+
+
+def test_a_folder_in_the_place_of_a_file_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    told = sizes(str(tmp_path), ["a"])
+    assert (told["error"], told["text"]) == ("refused", f"{tmp_path / 'a'} is a folder")
+
+
+def test_a_link_that_leads_nowhere_is_another_file_of_the_name(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "gone")
+    assert sizes(str(tmp_path), ["a", "b"])["files"] == [[-1, None], [None, None]]
