@@ -34,7 +34,8 @@ class PageStack(QStackedWidget):
         The page before stays below: nothing loses the focus for it.
         """
         page.setParent(self)
-        page.setAutoFillBackground(True)
+        # Otherwise the page before would shine through.
+        page.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         page.setGeometry(self.rect())
         page.show()
         page.raise_()

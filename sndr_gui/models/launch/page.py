@@ -7,6 +7,7 @@ import shlex
 from dataclasses import replace
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.base import Severity
 from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PlannedPatches
@@ -30,6 +31,7 @@ from sndr_gui.models.launch.placement import (
     still_there,
 )
 from sndr_gui.models.launch.presets import LaunchPresets
+from sndr_gui.models.launch.same_name import ends_its_namesake, room_of_namesake
 from sndr_gui.models.launch.settings import SettingRow, planned, planned_value, resolved_rows, setting_rows
 from sndr_gui.models.launch.sizes import fit_request
 from sndr_gui.models.launch.start_watch import StartWatch
@@ -239,6 +241,8 @@ class LaunchModel(PlannedForm):
 
     def room(self) -> Room:
         """Return the plan's words on room."""
+        if self.plan is not None and self.form.instead_of is None and ends_its_namesake(self.plan):
+            return room_of_namesake(self.plan)
         return room(self.plan, self.fit.report if not self.fit.waiting else None)
 
     def apply_remedy(self, remedy: Remedy) -> None:
@@ -328,6 +332,14 @@ class LaunchModel(PlannedForm):
             if mine == subject.id and (rate := decode_now(self.session.state, engine)):
                 return rate
         return None
+
+    @property
+    def refusal(self) -> str:
+        """The reason why what is chosen cannot be started as it is set; empty where a plan says nothing."""
+        if self.problem is not None:
+            return self.problem.message
+        errors = [one for one in self.plan.findings if one.severity is Severity.ERROR] if self.plan else []
+        return errors[0].message if errors else ""
 
     @property
     def told(self) -> bool:

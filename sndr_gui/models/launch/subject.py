@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, field
 
 from engine_host.protocol.catalog import ModelEntry, PresetEngine
-from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind
 from engine_host.protocol.models import ModelFile
@@ -42,7 +42,9 @@ class Subject:
 
     @property
     def command(self) -> str:
-        """The command line that starts it as it is."""
+        """The command line that starts it as it is, or writes its start down where only others can."""
+        if self.problem is not None and self.problem.fix is not None and self.problem.fix.command:
+            return self.problem.fix.command
         return shlex.join(["sndr", "launch" if self.is_preset else "run", self.id])
 
 
@@ -75,6 +77,10 @@ def of_preset(item: PresetItem, entry: ModelEntry | None = None) -> Subject:
             reason=Reason.UNSUPPORTED,
             message=tr("This program does not start {name}.", name=name),
             cause=tr("The preset is here for its figures and its command."),
+            fix=Fix(
+                text=tr("Write the start down for something that does."),
+                command=f"{shlex.join(['sndr', 'launch', preset.id])} --render docker",
+            ),
         )
     return Subject(
         id=preset.id,

@@ -60,6 +60,8 @@ class PresetRow:
     @property
     def here(self) -> tuple[str, str]:
         """The verdict in words, and its tone."""
+        if not self.item.startable:
+            return tr("deployment only"), "muted"
         if self.verdict is None:
             return JUDGING, "muted"
         words, tone = VERDICTS[self.verdict.verdict]
@@ -92,14 +94,17 @@ class PresetRow:
 
     @property
     def ready(self) -> bool:
-        """True when it fits and nothing has to be downloaded or installed first."""
-        if self.verdict is None or not self.works:
+        """True when it fits, and this program starts it without a download or an installation first."""
+        if self.verdict is None or not self.works or not self.item.startable:
             return False
         return all(finding.severity is not Severity.ERROR for finding in self.verdict.missing)
 
     @property
     def why(self) -> str:
         """The reason for the verdict."""
+        if not self.item.startable:
+            name = ENGINE_NAMES[self.item.preset.engine.value]
+            return tr("This program does not start {name}: its unit or container does.", name=name)
         if self.verdict is None:
             return tr("Not computed yet.")
         missing = ntr("{n} thing missing", "{n} things missing", len(self.verdict.missing))

@@ -125,6 +125,8 @@ class LaunchView(Page):
         model.models.changed.connect(self._on_lists)
         model.presets.rows_changed.connect(self._on_lists)
         model.presets.rows_changed.connect(self.preset.refresh)
+        # What it waits for may be the presets.
+        model.presets.rows_changed.connect(self.start.refresh)
         model.presets.detail_changed.connect(self._on_detail)
         model.subject_changed.connect(self._on_subject)
         model.plan_changed.connect(self._on_plan)

@@ -7,19 +7,22 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.language import tr
+from sndr_gui.host.connection import Phase
 from sndr_gui.kit import formats, measured_by
 from sndr_gui.kit.formats import listed
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import command_of
-from sndr_gui.models.launch.page import LaunchModel
+from sndr_gui.models.launch.page import LaunchModel, ListKind
 from sndr_gui.views.engine.stages import StageList
 from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
-from sndr_gui.views.widgets.labels import ElidedLabel, IconLabel, set_text, set_tone, text
+from sndr_gui.views.widgets.labels import IconLabel, set_text, set_tone, text
 from sndr_gui.views.widgets.layout import column, row, show_part
 from sndr_gui.views.widgets.problems import ProblemBox
+
+_LONGEST = 300
 
 
 class StartBar(Card):
@@ -35,9 +38,13 @@ class StartBar(Card):
         self.on_demand.setAccessibleName(tr("Load it on demand"))
         self.cancel = button(tr("Cancel"), model.watch.cancel)
         self.cancel.setAccessibleName(tr("Cancel the start"))
-        self.note = ElidedLabel("", "muted")
+        self.note = text("", "muted", wrap=True)
+        self.remedy = button("", self._on_remedy)
+        self.remedy.hide()
         self.equivalent_command = CopyField(what=tr("equivalent command"), wraps=True)
-        told = column(self.equivalent_command, self.note, spacing=4)
+        said = row(self.note, self.remedy)
+        said.setStretch(0, 1)
+        told = column(self.equivalent_command, said, spacing=4)
         # One above the other: the command line needs the width.
         line = row(told, self.cancel, column(self.start, self.on_demand, spacing=4), spacing=12)
         line.setStretch(0, 1)
@@ -51,7 +58,6 @@ class StartBar(Card):
         age = f" {formats.duration(time.time() - engine.created_at)}" if engine else ""
         self.start.setText(tr("Starting…{age}", age=age) if model.starts_already or sending else tr("Start"))
         self.start.setEnabled(model.can_start)
-        self.start.setToolTip(tip(tr("Start this plan"), keys("start"), model.equivalent_command))
         self.equivalent_command.set_content(model.equivalent_command or "sndr launch PRESET")
         self.on_demand.setEnabled(model.can_add_on_demand)
         self.on_demand.setToolTip(
@@ -67,13 +73,28 @@ class StartBar(Card):
         cancelling = engine is not None and model.actions.pending(f"cancel {engine.job}")
         self.cancel.setEnabled(not cancelling)
         sentence, tone = self._sentence()
-        set_text(self.note, sentence)
+        set_text(self.note, formats.shortened(sentence, _LONGEST))
         set_tone(self.note, tone)
+        planning = model.planning and model.session.connection.connected
+        waits = tr("Planning…") if planning else sentence
+        what = tr("Start this plan") if model.can_start else waits
+        self.start.setToolTip(tip(what, keys("start"), model.equivalent_command))
+        remedies = model.room().remedies if model.plan is not None else ()
+        self.remedy.setVisible(bool(remedies))
+        if remedies:
+            self.remedy.setText(remedies[0].label)
+            self.remedy.setAccessibleName(remedies[0].label)
+            self.remedy.setToolTip(plain_tooltip(tr("{label}: plan it so", label=remedies[0].label)))
+
+    def _on_remedy(self) -> None:
+        for remedy in self._model.room().remedies[:1]:
+            self._model.apply_remedy(remedy)
 
     def _sentence(self) -> tuple[str, str]:
         model = self._model
-        if not model.session.connection.connected:
-            return tr("The engine host is not connected."), "bad"
+        connection = model.session.connection
+        if not connection.connected:
+            return connection.sentence, "muted" if connection.phase is Phase.STARTING else "bad"
         if model.watch.starting is not None:
             stages = model.watch.stages(time.time())
             step = f": {stages[-1].name}" if stages else ""
@@ -82,6 +103,10 @@ class StartBar(Card):
                 "Starting {name}{step}.{queued}", name=model.watch.starting.name, step=step, queued=queued
             ), "accent"
         if model.subject is None:
+            presets = model.presets
+            unread = presets.page is None or presets.verdicts is None
+            if model.list is ListKind.PRESETS and unread and not presets.sentence:
+                return tr("Reading what can be started…"), "muted"
             return tr("Select a preset or a model first."), "muted"
         if model.form_error:
             return tr(
@@ -92,18 +117,17 @@ class StartBar(Card):
         if model.planning_long:
             return tr("Planning…"), "muted"
         if model.plan is None:
-            if model.planning and model.problem is None:
-                # A line without words keeps its height.
-                return " ", "muted"
-            if model.subject.is_preset:
-                return tr("This preset cannot be started, see above."), "bad"
-            return tr("This model cannot be started, see above."), "bad"
+            if model.problem is None:
+                return tr("Planning…"), "muted"
+            return model.refusal, "bad"
         if model.actions.added_on_demand == model.plan.name:
             return tr(
                 "{name} is loaded when a request asks for it; Home shows it.", name=model.plan.name
             ), "good"
         if not model.plan.startable:
-            return tr("An error above blocks the start."), "bad"
+            return model.room().sentence or model.refusal, "bad"
+        if model.room().remedies:
+            return model.room().sentence, "warn"
         if ended := [one.name for one in model.plan.instead_of]:
             return tr("Ends {ended} first.", ended=listed(ended)), "warn"
         if beside := [one.name for one in model.plan.beside]:

@@ -33,7 +33,7 @@ from sndr_gui.views.faults.page import made, tell_shown
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.labels import Dot, ElidedLabel, set_text
 from sndr_gui.views.widgets.layout import column, row
-from sndr_gui.views.widgets.page import Page
+from sndr_gui.views.widgets.page import Page, place_of
 from sndr_gui.views.window.focus import FocusKeeper, keep_last, tab_from
 from sndr_gui.views.window.pages import GROUPS, PAGES, page_entry, visited_title
 from sndr_gui.views.window.palette import Palette
@@ -152,9 +152,8 @@ class Window(QMainWindow):
     # Pages.
 
     def _show_placeholder(self, name: str) -> None:
-        placeholder = Page(page_entry(name).title)
+        placeholder = place_of(page_entry(name).title)
         set_text(placeholder.subtitle, tr("Starting the engine host…"))
-        placeholder.body.addStretch(1)
         self._stack.addWidget(placeholder)
         self._current = name
         self.sidebar.mark(name)
@@ -311,7 +310,7 @@ class Window(QMainWindow):
         key = (context.session.host, name)
         if key not in self._built:
             self.sidebar.mark(name)
-            self._stack.cover(Page(entry.title))
+            self._stack.cover(place_of(entry.title))
             page = made(entry.title, lambda: entry.build(context), lambda: self._make_anew(key), self._report)
             mark_host(page, context.session.host)
             self._built[key] = page

@@ -106,6 +106,21 @@ async def test_a_taken_name_offers_a_free_one(stage: Stage) -> None:
     assert view.placement.name.text() == "first-2"
 
 
+async def test_an_end_for_the_name_says_so_and_one_click_takes_a_free_name(stage: Stage) -> None:
+    name = samples.plan().name
+    same = EngineRef(id="engine-1", name=name)
+    view = await beside_one(stage, plan(instead_of=(same,)))
+    said = f"Ends {name} first: it runs under the same name. Another name runs beside it."
+    await stage.until(lambda: view.placement.sentence.text() == said)
+    assert view.start.note.text() == said, "beside the button"
+    assert view.start.remedy.text() == f"Start as {name}-2"
+    stage.host.plan = plan(beside=(same,), name=f"{name}-2")
+    view.start.remedy.click()
+    await stage.until(lambda: asked(stage, PLANS)["name"] == f"{name}-2")
+    await stage.until(lambda: view.start.note.text() == f"Runs beside {name}.")
+    assert not view.start.remedy.isVisible()
+
+
 async def test_an_engine_that_ends_is_no_place_any_more(stage: Stage) -> None:
     view = await beside_one(stage, plan(beside=(FIRST,)))
     view.placement.box.setCurrentIndex(2)

@@ -161,7 +161,8 @@ async def test_a_plan_that_took_too_long_says_so_and_is_asked_for_again(
     stage.host.plan_gate = gate
     page.model.set_value("context", 4096)
     await stage.until(lambda: page.model.plan is None and not page.model.planning)
-    assert "see above" in page.start.note.text()
+    assert page.start.note.text() == "The engine host did not answer in time.", "beside the button"
+    assert page.start.note.text() in page.start.start.toolTip()
     assert page.plan.problem.isVisible()
     assert page.plan.problem._what.text() == "The engine host did not answer in time."
     gate.set()

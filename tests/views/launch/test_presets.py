@@ -1,5 +1,8 @@
 """Launch with presets: list, card, sliders and bar, changes that are applied, and the start."""
 
+import asyncio
+from dataclasses import replace
+
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAccessible, QWheelEvent
 from PySide6.QtTest import QTest
@@ -268,9 +271,31 @@ async def test_a_preset_that_is_not_started_here_says_so_and_keeps_its_command(s
     view = await page(stage, "on-sglang")
     await stage.until(lambda: not view.model.planning)
     assert not view.start.start.isEnabled()
-    assert view.start.equivalent_command.label.text() == "sndr launch on-sglang"
+    assert view.start.equivalent_command.label.text() == "sndr launch on-sglang --render docker"
+    assert view.start.note.text() == "This program does not start SGLang."
+    assert "does not start SGLang" in view.start.start.toolTip()
+    row = view.model.presets.row
+    assert row is not None
+    assert row.here[0] == "deployment only", "before anybody clicks it"
+    fits = next(one.verdict for one in view.model.presets.every if one.ready)
+    assert not replace(row, verdict=fits).ready
     assert "does not start SGLang" in visible_text(view.plan)
     assert not view.form.isVisible()
+
+
+async def test_start_says_what_it_waits_for(stage: Stage) -> None:
+    stage.host.plan_gate = asyncio.Event()
+    stage.window.go("launch")
+    view = stage.window.page
+    assert isinstance(view, LaunchView)
+    assert view.start.note.text() == "Reading what can be started…"
+    assert view.start.note.text() in view.start.start.toolTip()
+    await stage.until(lambda: view.model.subject is not None)
+    assert (view.start.note.text(), view.start.start.isEnabled()) == ("Planning…", False)
+    assert view.start.note.text() in view.start.start.toolTip()
+    stage.host.plan_gate.set()
+    await stage.until(view.start.start.isEnabled)
+    assert view.start.note.text() == "Ready to start."
 
 
 async def test_the_command_line_is_there_before_the_plan_is(stage: Stage) -> None:
@@ -315,7 +340,8 @@ async def test_another_host_is_asked_for_its_presets(stage: Stage) -> None:
     view = await page(stage, "big-24")
     await stage.host.stop()
     await stage.until(lambda: not stage.connection.connected)
-    assert view.start.note.text() == "The engine host is not connected."
+    assert view.start.note.text() == stage.connection.sentence
+    assert stage.connection.sentence in view.start.start.toolTip()
     assert not view.start.start.isEnabled()
     assert len(view.model.presets.rows.shown) == 5, "what was known stays in sight"
     left = tuple(item for item in stage.host.presets.presets if item.preset.id != "big-long")

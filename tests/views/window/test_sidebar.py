@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFrame
@@ -120,6 +120,8 @@ async def test_a_page_that_takes_time_shows_its_place_at_once(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry, seen = page_entry("patches"), []
+    tops: list[int] = []
+    colours: set[str] = set()
     window = stage.window
 
     def build(context: PageContext) -> Page:
@@ -129,10 +131,16 @@ async def test_a_page_that_takes_time_shows_its_place_at_once(
             above = above.parentWidget()
         assert isinstance(above, Page)
         seen.append((above.title.text(), window.sidebar.buttons["patches"].isChecked()))
+        tops.append(above.title.mapTo(window._stack, QPoint()).y())
+        drawn = window._stack.grab(window._stack.rect().adjusted(0, 80, 0, 0)).toImage()
+        middle = drawn.width() // 2
+        colours.update(drawn.pixelColor(middle, y).name() for y in range(drawn.height()))
         return entry.build(context)
 
     monkeypatch.setattr("sndr_gui.views.window.main.page_entry", lambda name: replace(entry, build=build))
     window.go("patches")
     assert seen == [(entry.title, True)]
+    assert tops == [window.page.title.mapTo(window._stack, QPoint()).y()], "where it stays"
+    assert len(colours) == 1, "nothing of the page before shines through"
     assert window._stack.currentWidget() is window.page
     assert window._stack._cover is None, "the page itself is in front"
