@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Sequence
 
 from engine_host.core.errors import HostError
-from engine_host.launch.preflight.machine import free_vram
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.language import tr
@@ -67,7 +66,7 @@ def refuse_gpus(words: Sequence[str], label: str) -> None:
 
 def freest(gpus: Sequence[Gpu], count: int) -> tuple[Gpu, ...]:
     """Return so many GPUs with the most free memory, in the driver's order."""
-    chosen = sorted(gpus, key=lambda gpu: (-free_vram(gpu), gpu.index))[:count]
+    chosen = sorted(gpus, key=lambda gpu: (-gpu.memory_free, gpu.index))[:count]
     return tuple(sorted(chosen, key=lambda gpu: gpu.index))
 
 

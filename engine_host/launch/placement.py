@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine_host.core.findings.table import finding
-from engine_host.launch.preflight.machine import MachineState, free_vram
+from engine_host.launch.preflight.machine import MachineState
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.launch.plans import ALL_ENGINES, MAIN_MEMORY, DeviceNeed, EngineRef, Finding
@@ -84,7 +84,7 @@ class FoundMemory:
 
     def missing(self, needs: Iterable[DeviceNeed]) -> dict[str, int]:
         """Return the bytes that needs go beyond what is free, by device."""
-        free = {MAIN_MEMORY: self.main} | {gpu.uuid: free_vram(gpu) for gpu in self.gpus}
+        free = {MAIN_MEMORY: self.main} | {gpu.uuid: gpu.memory_free for gpu in self.gpus}
         short = {need.device: (need.bytes or 0) - free.get(need.device, 0) for need in needs}
         return {device: missing for device, missing in short.items() if missing > 0}
 
@@ -137,7 +137,8 @@ def _card(gpu: Gpu, placement: Placement, state: MachineState, beside: dict[str,
         used += yet
         # Where nobody tells what it holds, it holds what was planned.
         beside[engine.id][gpu.uuid] = now + yet or _need(engine, gpu.uuid)
-    return gpu.model_copy(update={"memory_used": min(max(used, 0), gpu.memory_total)})
+    most = gpu.memory_total - (gpu.memory_reserved or 0)
+    return gpu.model_copy(update={"memory_used": min(max(used, 0), most)})
 
 
 def _need(engine: Engine, device: str) -> int:

@@ -149,7 +149,7 @@ class DeployOperations:
         if not needed or len(seen) < needed:
             return asked
         machine = await self.presets.machine_of(None, None)
-        freest = sorted(seen, key=lambda gpu: gpu.memory_used - gpu.memory_total)[:needed]
+        freest = sorted(seen, key=lambda gpu: -gpu.memory_free)[:needed]
         uuids = tuple(gpu.uuid for gpu in sorted(freest, key=lambda gpu: gpu.index))
         return asked.model_copy(
             update={"hardware": machine.hardware, "count": needed, "gpus": asked.gpus or uuids}

@@ -341,7 +341,7 @@ class FitOperations:
                     base,
                     name=f"{gpu.name} #{gpu.index}",
                     total=gpu.memory_total,
-                    taken=gpu.memory_used,
+                    taken=gpu.memory_total - gpu.memory_free,
                     sm=gpu.compute_capability,
                 )
             )

@@ -72,7 +72,8 @@ class Gpu(Wire):
     uuid: str
     name: str
     memory_total: int
-    memory_used: int
+    memory_used: int = Field(description="as `nvidia-smi` has it: without what the driver keeps")
+    memory_reserved: int | None = Field(None, description="kept by the driver itself, neither used nor free")
     utilization: float | None = None
     temperature: int | None = None
     power: float | None = None
@@ -91,6 +92,11 @@ class Gpu(Wire):
     ecc_errors: int | None = Field(None, description="uncorrected, since the driver was loaded")
     energy: float | None = Field(None, description="since the driver was loaded")
     holders: tuple[GpuHolder, ...] = ()
+
+    @property
+    def memory_free(self) -> int:
+        """Bytes that nobody holds, the driver included."""
+        return max(self.memory_total - self.memory_used - (self.memory_reserved or 0), 0)
 
 
 RECORDED = "recorded, not this machine"

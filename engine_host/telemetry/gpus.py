@@ -202,7 +202,7 @@ class Gpus:
         )
 
     def _read_card(self, card: _Card) -> Gpu:
-        memory = self._call("nvmlDeviceGetMemoryInfo", card.handle)
+        memory = self._memory(card.handle)
         rates = self._call_optional("nvmlDeviceGetUtilizationRates", card.handle)
         sensor = getattr(self._nvml, "NVML_TEMPERATURE_GPU", 0)
         temperature = self._call_optional("nvmlDeviceGetTemperature", card.handle, sensor)
@@ -213,6 +213,7 @@ class Gpus:
             name=card.name,
             memory_total=card.memory_total,
             memory_used=int(memory.used),
+            memory_reserved=getattr(memory, "reserved", None),
             utilization=rates.gpu / 100 if rates is not None else None,
             temperature=int(temperature) if temperature is not None else None,
             power=milliwatts / 1000 if milliwatts is not None else None,
@@ -225,6 +226,12 @@ class Gpus:
             throttled_by=self._throttled_by(card.handle),
             **self._slowly(card),
         )
+
+    def _memory(self, handle: Any) -> Any:
+        """Return the driver's answer, with what it keeps for itself told apart where it can (from 510 on)."""
+        apart = getattr(self._nvml, "nvmlMemory_v2", None)
+        told = None if apart is None else self._call_optional("nvmlDeviceGetMemoryInfo", handle, apart)
+        return told or self._call("nvmlDeviceGetMemoryInfo", handle)
 
     def _throttled_by(self, handle: Any) -> tuple[ThrottleReason, ...] | None:
         bits = self._number("nvmlDeviceGetCurrentClocksEventReasons", handle)

@@ -12,7 +12,7 @@ from engine_host.fit.vllm import default_cache, requested_cache
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.gpu_choice import freest
 from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
-from engine_host.launch.preflight.machine import MachineState, free_vram
+from engine_host.launch.preflight.machine import MachineState
 from engine_host.launch.resolution import Resolution
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.protocol.engine_settings.table import SETTINGS, Overrides
@@ -128,7 +128,7 @@ def _memory(resolved: Resolution, info: CheckpointInfo, environment: Environment
         resolved.replace("kv_cache_gib", whole, "" if whole == given else "vLLM takes whole GiB on the CPU")
         return
     gpus = machine.chosen(int(resolved["tensor_parallel"]))
-    shares = (free_vram(gpu) / gpu.memory_total for gpu in gpus if gpu.memory_total)
+    shares = (gpu.memory_free / gpu.memory_total for gpu in gpus if gpu.memory_total)
     share = math.floor((min(shares, default=1.0) - GPU_SLACK) * 100) / 100
     if 0 < share < SETTINGS["gpu_memory"].default:
         resolved.set("gpu_memory", share, Layer.HARDWARE, tr("others hold the rest of the VRAM"))

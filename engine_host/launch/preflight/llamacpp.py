@@ -8,7 +8,7 @@ from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.start import Device
 from engine_host.launch.memory import llamacpp_longest, llamacpp_needs, main_memory
 from engine_host.launch.placement import FoundMemory
-from engine_host.launch.preflight.machine import MachineState, free_vram, held_by
+from engine_host.launch.preflight.machine import MachineState, held_by
 from engine_host.launch.resolution import Resolution
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.base import Severity
@@ -101,7 +101,7 @@ def video_memory(
     """Return findings on the VRAM of a start on GPUs alone; the split of layers is an estimate."""
     if not gpus or _partly(model, resolved):
         return []
-    devices = [Device(gpu.name, gpu.memory_total, gpu.memory_total - free_vram(gpu)) for gpu in gpus]
+    devices = [Device(gpu.name, gpu.memory_total, gpu.memory_total - gpu.memory_free) for gpu in gpus]
     needs = llamacpp_needs(model, resolved, devices, server.choice, cpu=False, shape=shape)
     if needs is None or needs.needed <= needs.budget:
         return []
@@ -135,7 +135,9 @@ def needs(
         return [DeviceNeed(device=MAIN_MEMORY, bytes=None if planned is None else planned.needed)]
     planned = None
     if not _partly(model, resolved):
-        devices = [Device(gpu.name, gpu.memory_total, gpu.memory_used) for gpu in found.gpus]
+        devices = [
+            Device(gpu.name, gpu.memory_total, gpu.memory_total - gpu.memory_free) for gpu in found.gpus
+        ]
         planned = llamacpp_needs(model, resolved, devices, server.choice, cpu=False, shape=shape)
     each = None if planned is None else planned.needed
     return [DeviceNeed(device=gpu.uuid, bytes=each) for gpu in found.gpus]

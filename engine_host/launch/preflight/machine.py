@@ -94,17 +94,12 @@ def architecture(gpus: Sequence[Gpu], needs: BuildNeeds) -> Iterator[Finding]:
             )
 
 
-def free_vram(gpu: Gpu) -> int:
-    """Bytes of a GPU that nobody holds."""
-    return max(gpu.memory_total - gpu.memory_used, 0)
-
-
 def share(gpus: Sequence[Gpu], requested: float, state: MachineState) -> Iterator[Finding]:
     """A share of the memory that is not free: vLLM refuses to start then (request_memory)."""
-    fullest = min(gpus, key=lambda gpu: free_vram(gpu) / gpu.memory_total, default=None)
+    fullest = min(gpus, key=lambda gpu: gpu.memory_free / gpu.memory_total, default=None)
     if fullest is None:
         return
-    free = free_vram(fullest)
+    free = fullest.memory_free
     if free >= fullest.memory_total * requested:
         return
     possible = math.floor(free / fullest.memory_total * 100 - 1) / 100

@@ -183,7 +183,7 @@ def _vram(
     devices = [Device(gpu.name, gpu.memory_total, 0, gpu.compute_capability) for gpu in chosen]
     found = _kv_cache(info, resolved, environment, devices)
     room = min(int(gpu.memory_total * float(resolved["gpu_memory"])) for gpu in chosen)
-    free = min(gpu.memory_total - gpu.memory_used for gpu in chosen)
+    free = min(gpu.memory_free for gpu in chosen)
     each, likely, least = _likely(info, resolved, environment, chosen)
     # Only what is too much at the lower end of every estimate stops a start.
     hopeless = least > room

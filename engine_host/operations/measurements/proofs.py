@@ -268,7 +268,7 @@ def _chosen(reading: GpuReading, wanted: str | None) -> Gpu:
             fix=Fix(text="See what the program sees.", command="sndr status"),
         )
     if wanted is None:
-        return min(reading.gpus, key=lambda gpu: gpu.memory_used - gpu.memory_total)
+        return max(reading.gpus, key=lambda gpu: gpu.memory_free)
     for gpu in reading.gpus:
         if wanted in {gpu.uuid, str(gpu.index)}:
             return gpu

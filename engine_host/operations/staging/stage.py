@@ -179,7 +179,7 @@ def _needs(plan: LaunchPlan, info: HostInfo) -> tuple[StagedNeed, ...]:
     free = {MAIN_MEMORY: info.ram_total - info.ram_used}
     names = {MAIN_MEMORY: "main memory"}
     for gpu in info.gpus:
-        free[gpu.uuid] = gpu.memory_total - gpu.memory_used
+        free[gpu.uuid] = gpu.memory_free
         names[gpu.uuid] = f"GPU {gpu.index} ({gpu.name})"
     found = []
     for need in plan.needs:

@@ -45,7 +45,7 @@ def gpu_part(gpu: Gpu, used: float | None, engines: tuple[str, ...]) -> MachineP
     lines = [
         tr(
             "{size} free of {size_2}",
-            size=formats.size(gpu.memory_total - taken),
+            size=formats.size(gpu.memory_total - (gpu.memory_reserved or 0) - taken),
             size_2=formats.size(gpu.memory_total),
         )
     ]

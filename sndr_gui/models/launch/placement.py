@@ -78,7 +78,7 @@ def gpu_offers(
                 "{index}: {removeprefix}, {size} free",
                 index=gpu.index,
                 removeprefix=gpu.name.removeprefix("NVIDIA ").removeprefix("GeForce "),
-                size=formats.size(gpu.memory_total - gpu.memory_used),
+                size=formats.size(gpu.memory_free),
             ),
             gpu.uuid in chosen,
             gpu.uuid in planned,

@@ -313,6 +313,27 @@ def test_a_driver_that_fails_half_opened_is_closed() -> None:
     assert nvml.calls[-1] == "nvmlShutdown"
 
 
+def test_what_the_driver_keeps_is_neither_used_nor_free() -> None:
+    class Newer(FakeNvml):
+        """Tells it apart where it is asked to, as drivers from 510 on; else it is part of what is used."""
+
+        nvmlMemory_v2 = 2  # noqa: N815 - the driver's own name
+
+        def answer(self, name: str, *arguments: Any) -> Any:
+            if name != "nvmlDeviceGetMemoryInfo":
+                return super().answer(name, *arguments)
+            told = SimpleNamespace(total=24 << 30, used=3 << 30, free=21 << 30)
+            return (
+                SimpleNamespace(**{**vars(told), "used": 2 << 30, "reserved": 1 << 30})
+                if arguments[1:]
+                else told
+            )
+
+    newer, older = (Gpus(nvml).read().gpus[0] for nvml in (Newer(), FakeNvml()))
+    assert (newer.memory_used, newer.memory_reserved, newer.memory_free) == (2 << 30, 1 << 30, 21 << 30)
+    assert (older.memory_used, older.memory_reserved, older.memory_free) == (1 << 30, None, 23 << 30)
+
+
 def test_the_real_driver_or_a_reason() -> None:
     gpus = Gpus()
     reading = gpus.read()

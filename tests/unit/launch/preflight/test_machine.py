@@ -13,7 +13,6 @@ from engine_host.launch.preflight.machine import (
     architecture,
     disk,
     driver,
-    free_vram,
     ports,
     share,
     shared_memory,
@@ -127,7 +126,7 @@ def test_many_holders_are_counted_and_unknown_ones_said_so() -> None:
 
 
 def test_a_share_of_no_gpu_is_not_held() -> None:
-    assert free_vram(gpu(used=21 * GIB)) == 3 * GIB
+    assert gpu(used=21 * GIB).memory_free == 3 * GIB
     assert not list(share([], 0.9, MachineState()))
 
 
