@@ -1,16 +1,21 @@
 """The GPUs as NVIDIA's driver tells them, or the reason why there are none; never raises."""
 
+import ctypes
+import importlib.util
+import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine_host.core.diagnosis.gpu_absence import Surroundings, explained, without_reader
+from engine_host.core.diagnosis.gpu_absence import NO_LIBRARY, Surroundings, explained, without_reader
 from engine_host.protocol.host import Gpu, GpuAbsence, GpuHolder, PcieLink, ThrottleReason
 from engine_host.protocol.launch.plans import Finding
 from engine_host.telemetry.gpu_surroundings import look_around
 
+_LIBRARY = "libnvidia-ml.so.1"
+"""The name by which nvidia-ml-py loads it on Linux."""
 _RETRY_AFTER = 30.0
 """Seconds between two tries to reach a driver that did not answer."""
 _SLOW_AGE = 10.0
@@ -176,6 +181,9 @@ class Gpus:
     def _open(self) -> tuple[_Card, ...]:
         if self._cards is not None:
             return self._cards
+        if isinstance(self._nvml, _LibraryFirst):
+            # The driver may have come since the last look.
+            self._nvml = _module()
         if self._nvml is None:
             raise _CallError("import pynvml", ModuleNotFoundError("nvidia-ml-py is not installed"))
         self._call("nvmlInit")
@@ -316,7 +324,33 @@ class Gpus:
         return explained(code if isinstance(code, int) else None, str(failure), self._look())
 
 
+class _NoLibraryError(Exception):
+    """The driver's library is not there; as the library's own module says it."""
+
+    value = NO_LIBRARY
+
+    def __str__(self) -> str:
+        return "NVML Shared Library Not Found"
+
+
+class _LibraryFirst:
+    """Stands for pynvml where there is no library that it could ask: its tables take 3 MB of memory."""
+
+    NVMLError = _NoLibraryError
+
+    def nvmlInit(self) -> None:
+        """Fail as the module does."""
+        raise _NoLibraryError
+
+
 def _module() -> Any:
+    if importlib.util.find_spec("pynvml") is None:
+        return None
+    if sys.platform == "linux":
+        try:
+            ctypes.CDLL(_LIBRARY)
+        except OSError:
+            return _LibraryFirst()
     try:
         import pynvml
     except ImportError:

@@ -5,9 +5,6 @@ import re
 import tomllib
 from collections.abc import Iterable
 
-import tomlkit
-from tomlkit.exceptions import ParseError, TOMLKitError
-
 _TABLE = re.compile(r"\s*\[\s*\"?([\w-]+)\"?\s*\]")
 _KEY = re.compile(r"\s*\"?([\w.-]+)\"?\s*=")
 _MOST_LINES = 50
@@ -42,6 +39,10 @@ def line_at(text: str, number: int | None) -> str:
 
 def fault_line(text: str) -> int | None:
     """Return the line at which a text is no TOML; None where it is, or no line can be told."""
+    # Loaded where a file is mended: it takes a megabyte of the host's memory.
+    import tomlkit
+    from tomlkit.exceptions import ParseError, TOMLKitError
+
     try:
         tomlkit.parse(text)
     except ParseError as error:
@@ -76,6 +77,9 @@ def what_is_wrong(text: str, said: object) -> str:
 
 def readable(text: str) -> str | None:
     """Return the text with each line that is no TOML made a comment; None where that does not help."""
+    import tomlkit
+    from tomlkit.exceptions import ParseError, TOMLKitError
+
     lines = text.splitlines()
     for _ in range(_MOST_LINES):
         now = "\n".join(lines) + "\n"
@@ -99,6 +103,8 @@ def readable(text: str) -> str | None:
 
 def without(text: str, keys: Iterable[str]) -> str:
     """Return a text that is TOML without some settings: dotted names, or the name of a whole table."""
+    import tomlkit
+
     document = tomlkit.parse(text)
     for key in keys:
         group, _, name = key.partition(".")

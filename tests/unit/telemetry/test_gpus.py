@@ -1,5 +1,8 @@
 """GPUs through a FAKE NVML module; a real driver is read where there is one."""
 
+import ctypes
+import importlib.util
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -373,3 +376,26 @@ def test_a_name_that_is_no_text_is_left_out() -> None:
     nvml = FakeNvml()
     nvml.broken["nvmlDeviceGetName"] = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "x")
     assert Gpus(nvml).read().gpus[0].name == "GPU 0"
+
+
+def test_without_the_drivers_library_its_reader_is_not_loaded_and_later_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    there = False
+
+    def load(name: str) -> None:
+        if not there:
+            raise OSError(name)
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(ctypes, "CDLL", load)
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: True)
+    gpus = Gpus(clock=lambda: now, look=Surroundings)
+    reading = gpus.read()
+    assert reading.gpus == ()
+    assert reading.detail == "nvmlInit: NVML Shared Library Not Found"
+    there, now = True, 60.0
+    assert len(gpus.read().gpus) == 1
+    gpus.close()
