@@ -149,7 +149,7 @@ def of_answer(content: bytes, status: int, host: str = "", program: str = "") ->
 def of_openai(said: object, status: int) -> HostError:
     """An error in OpenAI's form, as an answer or a stream carries it."""
     named = said if isinstance(said, dict) else {"message": said}
-    said_codes = [one for one in (named.get("code"), named.get("type")) if isinstance(one, str)]
+    said_codes = [one for one in map(named.get, ("reason", "code", "type")) if isinstance(one, str)]
     code = next((one for one in said_codes if one in _REASONS), "")
     reason = _REASONS.get(code) or _BY_STATUS.get(status, Reason.INTERNAL)
     message = str(named.get("message") or f"The engine host answered with HTTP status {status}.")

@@ -121,6 +121,8 @@ class EndpointError(Exception):
             "code": self.code,
             "src": self.source,
         }
+        if self.source == "sndr":
+            error["reason"] = self.reason.value
         return {"error": {**self.extra, **error}}
 
     def anthropic_body(self, request_id: str) -> dict[str, Any]:

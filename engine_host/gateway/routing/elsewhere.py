@@ -3,6 +3,7 @@
 A route names one as HOST/ENGINE, which never means an engine here: nothing takes the place of what was meant.
 """
 
+import shlex
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -53,6 +54,18 @@ def unreachable(target: Target) -> EndpointError:
         f"{target.name} is answered by {target.machine}, and there is no connection to it now. Try: "
         f"sndr host connect {target.machine}",
         Reason.SSH_LOST,
+    )
+
+
+def not_running(target: Target) -> EndpointError:
+    """Return the fault of a machine on which no engine runs any more, as it has just said."""
+    return EndpointError(
+        503,
+        "route_target_not_running",
+        f"No engine runs on {target.machine} now. Try: "
+        f"{shlex.join(['sndr', '--host', str(target.machine), 'run', target.engine_name])}",
+        Reason.NO_ENGINE_RUNS,
+        "model",
     )
 
 

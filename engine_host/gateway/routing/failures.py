@@ -136,6 +136,8 @@ def provider_refusal(target: Target, status: int, body: bytes) -> EndpointError:
             extra={"provider_status": status},
         )
     fault = engine_fault(status, body)
+    if fault.code == "no_engine_runs" and target.machine is not None:
+        return elsewhere.not_running(target)
     fault.source = "provider" if target.machine is None else "engine"
     fault.message = f"{target.provider} answered {status}: {cut_text(fault.message, _LONGEST)}"
     fault.extra = {**fault.extra, "provider_status": status}

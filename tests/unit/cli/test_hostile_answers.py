@@ -43,7 +43,7 @@ COMMANDS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("patches", "list"), {"GET /v1/patches": samples.patches()}),
     (("presets", "list"), {"GET /v1/presets": presets.presets()}),
     (("settings", "get"), {"GET /v1/settings": samples.settings()}),
-    (("logs",), {"GET /v1/logs": "logs"}),
+    (("logs",), {"GET /v1/logs": "logs", "GET /v1/engines": "engines"}),
 )
 
 

@@ -22,7 +22,8 @@ Sndr = Callable[..., tuple[int, str, str]]
 # what a model needs is asked of llama.cpp's server.
 OWN_PROCESS = {
     *("autostart host", "bench baseline", "bench check", "bench compare", "bench list", "bench remove"),
-    *("bench repair", "bench report", "bench reproduce", "fit", "open", "presets verdicts", "serve"),
+    *("bench repair", "bench report", "bench reproduce", "bench sweeps", "fit", "open", "presets verdicts"),
+    "serve",
 }
 ROWS = tuple((words, typed(examples_of(one)[0])) for words, one in DOING if words not in OWN_PROCESS)
 # What needs no host: files of this machine, and records of the last one.

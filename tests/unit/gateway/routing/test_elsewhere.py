@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from engine_host.client.failures import of_openai
 from engine_host.core.store import Store
 from engine_host.gateway.directory import Target
 from engine_host.gateway.error_answers import EndpointError
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.gateway.routing.elsewhere import OtherMachines, ended, silent, unreachable
+from engine_host.gateway.routing.failures import provider_refusal
 from engine_host.gateway.routing.resolution import Resolution
 from engine_host.protocol.endpoint.routes import RouteTargets
+from engine_host.protocol.errors import Reason
 
 HERE = Target("engine-1", "gpu/qwen3", 2, 4096, 1.0, socket="/here")
 THERE = Target(
@@ -93,6 +96,16 @@ def test_a_request_that_may_not_leave_stays(place: Place) -> None:
 
 def test_the_token_of_a_machine_is_not_shown() -> None:
     assert "key" not in repr(THERE)
+
+
+def test_a_machine_that_says_that_no_engine_runs_is_told_with_the_command_for_it() -> None:
+    said = (
+        b'{"error": {"code": "no_engine_runs", "message": "No engine runs. Start one with: sndr run MODEL"}}'
+    )
+    refused = provider_refusal(replace(THERE, name="coder"), 503, said)
+    assert str(refused) == "No engine runs on gpu now. Try: sndr --host gpu run qwen3"
+    told = of_openai(refused.body()["error"], refused.status)
+    assert (told.reason, refused.code) == (Reason.NO_ENGINE_RUNS, "route_target_not_running")
 
 
 @pytest.mark.parametrize("fault", [unreachable, ended, silent])
