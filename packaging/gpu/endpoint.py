@@ -45,6 +45,7 @@ def measured(asked: argparse.Namespace, host: HostUnderTest, results: dict[str, 
     engine = host.start(host.plan(request))
     yield from judge.ready(PART, engine.verified, engine.stages, drafts=False)
     words = [sys.executable, "-m", "engine_host", "bench", "endpoint", engine.name]
+    words += ["--repeats", asked.repeats, "--pairs", asked.pairs]
     words += [word for one in asked.streams for word in ("--streams", one)]
     done = subprocess.run(
         words,
@@ -69,6 +70,8 @@ def main() -> int:
     parser.add_argument("--gpu", default="0")
     parser.add_argument("--shape", default="mimo-7b", help="one of tests/unit/fit/shapes")
     parser.add_argument("--streams", action="append", default=[], help="at once; several times (1, 8, 64)")
+    parser.add_argument("--repeats", default="31", help="rounds a side")
+    parser.add_argument("--pairs", default="61", help="questions for TTFT")
     parser.add_argument("--out", type=Path, help="where the rows are also written, as JSON")
     asked = parser.parse_args()
     asked.installation = asked.installation.absolute()

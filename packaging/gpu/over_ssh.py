@@ -311,7 +311,7 @@ class OverSsh:
         """What the way through this machine costs, as `sndr bench endpoint` tells it."""
         port = self.there("status", "--json").json()["host"]["endpoint"]["port"]
         words = ["bench", "endpoint", "coder", "--against", f"http://127.0.0.1:{port}"]
-        words += ["--against-model", self.engine["name"]]
+        words += ["--against-model", self.engine["name"], "--repeats", "21", "--pairs", "31"]
         words += [word for one in self.asked.streams for word in ("--streams", one)]
         measured = self.sndr(*words, seconds=300.0)
         for line in measured.out.splitlines():

@@ -110,7 +110,7 @@ async def test_home_has_a_row_for_each_and_acts_on_the_right_one(stage: Stage) -
     values = {"engine.engine-1.decode_rate": 12.5, "engine.engine-2.decode_rate": 142.6}
     stage.host.publish(TelemetryEvent(sample=Sample(at=at, values=values)))
     await stage.until(
-        lambda: [line.rate.text() for line in home.engines.lines] == ["12.5 tok/s", "142.6 tok/s"]
+        lambda: [line.rate.text() for line in home.engines.lines] == ["12.5 tok/s now", "142.6 tok/s now"]
     )
     assert [line.name.text() for line in home.engines.lines] == ["first", "second"]
     assert home.stop.text() == "Stop first"

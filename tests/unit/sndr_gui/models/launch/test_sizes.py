@@ -113,7 +113,7 @@ def test_a_preset_that_this_program_does_not_start_says_so() -> None:
     subject = of_preset(preset_samples.item("s", engine=PresetEngine.SGLANG, startable=False))
     assert subject.problem is not None
     assert "SGLang" in subject.problem.message
-    assert subject.command == "sndr launch s"
+    assert subject.command == "sndr launch s --render docker"
 
 
 def test_a_preset_drafts_when_its_model_and_its_weights_can() -> None:

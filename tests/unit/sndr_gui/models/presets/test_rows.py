@@ -92,7 +92,7 @@ def test_a_ceiling_that_is_not_known_is_a_dash_and_sorts_last() -> None:
 
 def test_a_preset_for_another_machine_is_no_alarm() -> None:
     tones = {row.item.preset.id: row.here for row in rows()}
-    assert tones["on-sglang"] == ("cannot run", "muted")
+    assert tones["on-sglang"] == ("deployment only", "muted")
     assert tones["big-long"] == ("does not fit", "bad")
     assert tones["big-24"] == ("tight, not ready", "muted")
     assert "1 thing missing" in rows()[2].why
