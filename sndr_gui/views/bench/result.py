@@ -30,6 +30,8 @@ from sndr_gui.views.widgets.layout import clear, rule
 _GRAPH = 200
 _ROW = 28
 _AROUND = 40
+# More letters than a figure with its interval has: the name of a model, which breaks.
+_LONG = 24
 # Drawn as a line through the figure; what stands between them never comes from a server.
 _STRUCK = "\u2063struck\u2063"
 
@@ -128,13 +130,13 @@ def cells(headings: Sequence[str], rows: Sequence[Sequence[str]], wide: int = -1
     wide %= len(headings)
     grid.setColumnStretch(wide, 1)
     for place, title in enumerate(headings):
-        grid.addWidget(text(title, "muted"), 0, place)
+        grid.addWidget(text(title, "muted", wrap=True), 0, place, Qt.AlignmentFlag.AlignBottom)
     for line, cells in enumerate(rows, start=1):
         said = ", ".join(
             f"{title} {_plain(cell)}".strip() for title, cell in zip(headings, cells, strict=True) if cell
         )
         for place, cell in enumerate(cells):
-            label = _cell(cell, wraps=place == wide)
+            label = _cell(cell, wraps=place in (0, wide) or len(cell) > _LONG)
             if place == 0:
                 label.setAccessibleName(said)
             grid.addWidget(label, line, place, Qt.AlignmentFlag.AlignTop)
