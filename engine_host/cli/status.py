@@ -27,7 +27,7 @@ from engine_host.core.sizes import duration
 from engine_host.protocol.base import Severity, Wire
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
-from engine_host.protocol.events import EventBase, LogLineEvent
+from engine_host.protocol.events import EventBase, LogLineEvent, ResetEvent
 from engine_host.protocol.host import ABSENCE_WORDS, Endpoint, HostInfo, Reach, updated
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
@@ -41,6 +41,8 @@ _Answer = TypeVar("_Answer", bound=Wire)
 _FREQUENT = {"engine.readings", "telemetry.sample", "log.line"}
 _KINDS = sorted({str(one.model_fields["kind"].default) for one in EventBase.__subclasses__()} - {"heartbeat"})
 _SHOWN = 20
+_MOST_LINES = 10_000
+"""Of each source so many are kept (`core/log_buffer.py`)."""
 _MOST_FAILED = 3
 _NO_ENGINES = {name: name for name in ("host", "build")}
 _SHOWN_REFUSED = 600.0
@@ -329,23 +331,31 @@ def logs(out: Output, source: str | None, follow: bool, level: str, count: int) 
             out.note(f"No lines. Sources: {sources or 'none yet'}.")
         if not follow:
             return None
-        last_numbers = {line.source: line.number for line in page.lines}
+        read = {line.source: line.number for line in page.lines}
         levels = ["info", "warning", "error"]
-        seen: dict[str, int] = {}
+        # A page of a higher level does not tell which lines are between its own.
+        whole = level == levels[0]
+        seen = dict(read) if whole else {}
         for event in client.events(after):
-            if not isinstance(event, LogLineEvent):
+            if anew := isinstance(event, ResetEvent):
+                # The events since then are not kept any more; most of their lines still are.
+                lines = _tail(client, source, level, _MOST_LINES).lines
+            elif isinstance(event, LogLineEvent):
+                lines = event.lines
+            else:
                 continue
-            for line in event.lines:
-                if source in {None, line.source}:
+            for line in lines:
+                if source not in {None, line.source} or line.number <= read.get(line.source, 0):
+                    continue
+                if anew and not whole:
+                    seen.pop(line.source, None)
+                else:
                     _tell_gap(out, line.source, line.number - seen.get(line.source, line.number - 1) - 1)
-                seen[line.source] = line.number
-                severe = levels.index(line.severity) >= levels.index(level)
-                if (
-                    severe
-                    and source in {None, line.source}
-                    and line.number > last_numbers.get(line.source, 0)
-                ):
+                    seen[line.source] = line.number
+                if levels.index(line.severity) >= levels.index(level):
                     _print(out, line, client, names)
+            if anew:
+                read |= {line.source: line.number for line in lines}
     return None
 
 

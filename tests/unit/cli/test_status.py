@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from engine_host.core.paths import Folders
 from tests.unit.cli.fake_host import VERSION, FakeHost
 from tests.unit.cli.start.test_run import HOST
@@ -152,6 +154,32 @@ def test_lines_that_a_slow_connection_left_out_are_counted(host: FakeHost, sndr:
     assert [line.split()[-1] for line in out.splitlines()] == ["5", "6", "40"]
     assert "Left out of host: 33, as lines came faster than they could be sent." in err
     assert err.count("Left out") == 1
+
+
+@pytest.mark.parametrize(("level", "told"), [("info", True), ("warning", False)])
+def test_lines_between_the_page_and_the_events_are_read_again(
+    level: str, told: bool, host: FakeHost, sndr: Sndr
+) -> None:
+    """The events since the page are no longer kept; lines of a higher level do not tell what is between."""
+
+    def lines(*numbers: int) -> list[dict[str, Any]]:
+        line = {"source": "host", "at": 1.0, "severity": "warning"}
+        return [{**line, "number": one, "text": f"line {one}"} for one in numbers]
+
+    pages = iter(
+        (
+            {"seq": 0, "lines": lines(5), "sources": ["host"]},
+            {"seq": 9, "lines": lines(8, 9), "sources": ["host"]},
+        )
+    )
+    host.answers["GET /v1/logs"] = lambda: (200, next(pages))
+    anew = {"kind": "reset", "seq": 0, "at": 1.0, "run_id": "r", "latest": 9}
+    more = {"kind": "log.line", "seq": 10, "at": 1.0, "lines": lines(9, 10)}
+    host.answers["GET /v1/events"] = [anew, more]
+    _, out, err = sndr("logs", "--follow", "--level", level)
+    assert [line.split()[-1] for line in out.splitlines()] == ["5", "8", "9", "10"]
+    assert ("Left out of host: 2," in err) is told
+    assert err.count("Left out") == told
 
 
 def test_the_log_of_an_engine_of_an_earlier_host_is_read_from_its_file(
