@@ -29,6 +29,7 @@ from engine_host.engines.manager import EngineManager
 from engine_host.engines.process.reaper import Reaper
 from engine_host.engines.process.reaper_main import OWNER_VARIABLE
 from engine_host.engines.vllm.status import VllmAdapter
+from engine_host.gateway.access.moved_port import MovedPort
 from engine_host.gateway.app import Gateway, Limits
 from engine_host.gateway.directory import Target
 from engine_host.gateway.routing.book import RouteBook
@@ -130,7 +131,12 @@ class Host:
         endpoint = self._settings.current.endpoint
         key_file = KeyFile(self._folders.config)
         self._keys = KeyRing(key_file.read())
-        self.endpoint = PublicEndpoint(lambda: self._settings.current.endpoint, self._keys, publish)
+        self.endpoint = PublicEndpoint(
+            lambda: self._settings.current.endpoint,
+            self._keys,
+            publish,
+            MovedPort(self._folders.data / "endpoint-port", lambda: self._settings.is_set("endpoint.port")),
+        )
         self.endpoint.bind(host, port)
         self._store = Store(self._folders.store)
         self._opened = True

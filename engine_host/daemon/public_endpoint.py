@@ -15,6 +15,7 @@ from engine_host.daemon.descriptors import for_clients, raise_limit
 from engine_host.daemon.http_protocol import ConnectionLimits, bounded
 from engine_host.daemon.http_server import HttpServer
 from engine_host.gateway.access.binding import Bound, bind_endpoint, url_host
+from engine_host.gateway.access.moved_port import MovedPort
 from engine_host.gateway.access.tls import tls_context
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, FindingEvent, HostStateEvent
@@ -33,8 +34,10 @@ class PublicEndpoint:
         wanted: Callable[[], EndpointSettings],
         keys: KeyRing,
         publish: Callable[[EventBase], None],
+        moved: MovedPort,
     ) -> None:
         self._wanted = wanted
+        self._moved = moved
         self._keys = keys
         self._publish = publish
         self._app: ASGIApp | None = None
@@ -47,16 +50,18 @@ class PublicEndpoint:
     def bind(self, host: str | None = None, port: int | None = None) -> None:
         """Take the address; one that is given here goes before the settings.
 
-        An address of the settings that cannot be taken gives way to this machine's own, with a finding.
+        An address of the settings that cannot be taken gives way to this machine's own, with a finding. Where
+        a port gave way to another before and nobody has set one, that other is taken.
         Raises HostError for a given address that cannot be taken, and when no port is free.
         """
         settings = self._wanted()
         self._wanted_port = port or settings.port
+        first = port or self._moved.of(settings.port) or settings.port
         findings: list[Finding] = []
         self._tls = None
         try:
             self._tls = tls_context(settings.tls_certificate, settings.tls_key)
-            bound = bind_endpoint(host or settings.host, self._wanted_port, has_keys=self._keys.needed)
+            bound = bind_endpoint(host or settings.host, first, has_keys=self._keys.needed)
         except HostError as error:
             tls_is_wrong = self._tls is None and settings.tls_key is not None
             gives_way = tls_is_wrong or settings.host != _SAFE
@@ -64,10 +69,11 @@ class PublicEndpoint:
                 raise
             # Never in the open where it was to be encrypted: this machine alone.
             self._tls = None
-            bound = bind_endpoint(_SAFE, self._wanted_port)
+            bound = bind_endpoint(_SAFE, first)
             findings.append(_gave_way(error))
         if bound.finding:
-            findings.append(bound.finding)
+            stays = port is None and self._moved.keep(settings.port, bound.port)
+            findings.append(_stays(bound.finding, settings.port) if stays else bound.finding)
         self._bound: Bound = bound
         self.findings = tuple(findings)
         for one in findings:
@@ -118,6 +124,11 @@ class PublicEndpoint:
         elif hasattr(self, "_bound"):
             self._bound.socket.close()
         await asyncio.gather(*self._closing)
+
+
+def _stays(moved: Finding, wanted: int) -> Finding:
+    """Return the finding of a port that is kept for the next starts."""
+    return finding("port_moved", **{**moved.evidence, "taken": moved.evidence["wanted"], "wanted": wanted})
 
 
 def _gave_way(error: HostError) -> Finding:

@@ -49,6 +49,9 @@ class SettingOperations:
         if "host.gpu_trace" in asked.values:
             await asyncio.to_thread(check_trace, asked.values)
         changed = self._settings.change(asked.values)
+        if asked.values.get("endpoint.port") == self._endpoint().wanted_port:
+            # It may have given way to another before.
+            changed = (*changed, "endpoint.port")
         if changed:
             await self._changed(changed)
         own_patches = self._settings.path.parent / "patches"

@@ -34,6 +34,13 @@ STARTS = {
         Reason.PORT_IN_USE,
         "Use {url} in editors, or end {by} and start again.",
     ),
+    "port_moved": Text(
+        WARNING,
+        "Port {taken} is used by {by}; the endpoint is on {port} from now on.",
+        Reason.PORT_IN_USE,
+        "Use {url} in editors. For {wanted} again, end {by} and set the port.",
+        "sndr settings set endpoint.port {wanted}",
+    ),
     "shared_memory_small": Text(
         WARNING,
         "/dev/shm has {shared:mib} MiB; NCCL between {processes} GPUs needs more.",

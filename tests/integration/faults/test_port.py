@@ -53,3 +53,17 @@ def test_a_port_that_was_taken_since_is_no_obstacle(
         ended = sndr("models")
         assert ended.code == 0, "a command starts a host of its own, on another port"
     assert new_host().connect().client.call(ops.HOST).endpoint.url
+
+
+def test_a_port_that_gave_way_stays_until_one_is_set(new_host: Callable[..., RunningHost]) -> None:
+    wanted, moved = free_port(), free_port()
+    host = new_host().connect()
+    (host.folders.data / "endpoint-port").write_text(f'{{"wanted": 8020, "port": {moved}}}')
+    # The test's own is given on the command line; the settings hold from their first change on.
+    assert sndr("settings", "set", "endpoint.port", str(wanted)).code == 0
+    assert f":{wanted}/" in (host.client.call(ops.HOST).endpoint.url or "")
+    assert sndr("settings", "unset", "endpoint.port").code == 0
+    assert f":{moved}/" in (host.client.call(ops.HOST).endpoint.url or "")
+    # Refused where another program has it now.
+    back = sndr("settings", "set", "endpoint.port", "8020").code == 0
+    assert (f":{moved}/" in (host.client.call(ops.HOST).endpoint.url or "")) is not back
