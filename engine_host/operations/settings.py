@@ -40,8 +40,8 @@ class SettingOperations:
 
         Raises HostError(setting_invalid), HostError(port_in_use), and what saving the file raises.
         """
+        now = self._endpoint()
         if {"endpoint.host", "endpoint.port"} & set(asked.values):
-            now = self._endpoint()
             # A name may have to be looked up in the network.
             await asyncio.to_thread(check_endpoint, asked.values, now.host, now.port)
         if {"endpoint.tls_certificate", "endpoint.tls_key"} & set(asked.values):
@@ -49,8 +49,8 @@ class SettingOperations:
         if "host.gpu_trace" in asked.values:
             await asyncio.to_thread(check_trace, asked.values)
         changed = self._settings.change(asked.values)
-        if asked.values.get("endpoint.port") == self._endpoint().wanted_port:
-            # It may have given way to another before.
+        if asked.values.get("endpoint.port") == now.wanted_port != now.port:
+            # It gave way to another before.
             changed = (*changed, "endpoint.port")
         if changed:
             await self._changed(changed)
