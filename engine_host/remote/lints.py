@@ -136,13 +136,25 @@ def _of_compilers(host: RemoteHost, facts: RemoteFacts) -> Iterator[Finding]:
 def _of_profile(host: RemoteHost, facts: RemoteFacts, profile: Sequence[RemoteEngine]) -> Iterator[Finding]:
     if "engines" not in facts.read_at:
         return
-    running = {(engine.kind, port_of(engine)): engine for engine in facts.engines}
+    # Several of a kind may have no port, as our own: those that run as they were kept are found first.
+    running, others = list(facts.engines), []
     for kept in profile:
-        now = running.get((kept.kind, port_of(kept)))
-        if now is None:
+        same = (one for one in running if one.kind == kept.kind and _same(one, kept))
+        if (now := next(same, None)) is None:
+            others.append(kept)
+        else:
+            running.remove(now)
+    for kept in others:
+        there = (one for one in running if (one.kind, port_of(one)) == (kept.kind, port_of(kept)))
+        if (now := min(there, key=lambda one: len(changes(kept, one)), default=None)) is None:
             yield finding("host.profile-gone", host=host.name, engine=kept.kind, port=port_of(kept))
-        elif _lasting(now.arguments) != _lasting(kept.arguments):
+        else:
+            running.remove(now)
             yield finding("host.profile-drift", host=host.name, engine=kept.kind, changes=changes(kept, now))
+
+
+def _same(one: RemoteEngine, kept: RemoteEngine) -> bool:
+    return _lasting(one.arguments) == _lasting(kept.arguments)
 
 
 def changes(kept: RemoteEngine, now: RemoteEngine) -> tuple[str, ...]:

@@ -120,3 +120,16 @@ def test_a_command_line_that_drifted_from_the_kept_one() -> None:
     ours = [engine("serve", "--uds", f"/run/plan-{name}.sock") for name in ("4c2d0ec6", "c1e83af5")]
     assert found(facts(ours[0]), ours[1]) == [], "its socket has another name at each start"
     assert changes(engine("--a", "--b"), engine("--b", "--a")) == ("their order",)
+
+
+def test_engines_of_a_kind_without_ports_are_told_apart_by_their_arguments() -> None:
+    one, two = (
+        engine("serve", "--uds", f"/run/plan-{name}.sock", "--alias", name) for name in ("aa11", "bb22")
+    )
+    again = engine("serve", "--uds", "/run/plan-cc33.sock", "--alias", "aa11", pid=9)
+    longer = engine("serve", "--uds", "/run/plan-cc33.sock", "--alias", "aa11", "--context", "9", pid=9)
+    assert found(facts(two, again), one, two) == []
+    (drift,) = lints(HOST, facts(two, longer), (one, two))
+    assert drift.evidence["changes"] == ("+ --context 9",)
+    assert found(facts(two), one, two) == ["host.profile-gone"]
+    assert found(facts(one, one), one) == []
